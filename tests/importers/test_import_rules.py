@@ -99,6 +99,16 @@ def test_words_of_the_user_are_open_until_an_answer_begins():
     assert got["m1.0"]["closes"] == ["m0.0", "m0.1"]
 
 
+def test_text_that_the_program_put_in_is_owed_no_answer():
+    meta = {"type": "user", "isMeta": True, "block": text()}
+    assert spans(lines(meta)) == {"u0": {"kind": "user"}}
+
+
+def test_only_a_model_calls_and_thinks():
+    got = spans(messages([call("c"), thinking()], [call("d")]))
+    assert got["m0.0"] == got["m0.1"] == {"kind": "other"} and "closes" not in got["d"]
+
+
 def test_more_open_words_than_an_edge_list_takes_are_closed_by_the_next_spans(check_events):
     transcript = messages([text()] * 100, [text(), text()])
     check_events(events(transcript, "w"))
@@ -110,6 +120,11 @@ def test_a_reused_call_id_binds_to_the_nearest_open_call_before():
     got = spans(transcript)
     assert got["c.result"]["depends_on"] == ["c"] and got["c~2.result"]["depends_on"] == ["c~2"]
     assert problems(transcript) == [("reused_call_id", 3, "c")]
+    got = spans(messages("q", [call("c")], "go on", [call("c")], [result("c")], [text()], [result("c")]))
+    assert [(id, got[id]["depends_on"]) for id in got if "result" in id] == [
+        ("c~2.result", ["c~2"]),
+        ("c.result", ["c"]),
+    ]
 
 
 def test_dangling_results_stand_alone_and_are_reported():
@@ -221,6 +236,7 @@ def test_large_turns_and_large_removals_keep_to_the_limits_and_part_nothing(chec
     body = [{"role": "user", "content": [text()] * 1200}]
     for n in range(1500):
         body += [{"role": "assistant", "content": [call(f"c{n}")]}, {"role": "user", "content": [result(f"c{n}")]}]
+    body.append({"role": "user", "content": "so that lots of even size would part pairs"})
     body.append({"role": "assistant", "content": [{"type": "compaction", "content": "s"}]})
     transcript = parse("anthropic-messages", json.dumps(body).encode())
     got = list(events(transcript, "w"))

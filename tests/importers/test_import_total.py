@@ -100,7 +100,7 @@ def test_any_bytes(format, raw, check_events):
 
 
 @pytest.mark.parametrize("format", FORMATS)
-@pytest.mark.parametrize("depth", [90, 900, 990, 100_000])
+@pytest.mark.parametrize("depth", [90, 300, 400, 900, 990, 100_000])
 def test_deep_nesting(format, depth, check_events):
     deep = "[" * depth + "]" * depth
     typed_deep = '{"type":"tool_result","content":[' * depth + "]}" * depth
