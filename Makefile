@@ -1,0 +1,72 @@
+# Needs GNU make and Python 3.11 or newer with its venv module; the rest goes into .venv.
+PYTHON  ?= python3
+VENV    := .venv
+BIN     := $(VENV)/bin
+RESULTS := build/test-results
+PYTEST  := $(BIN)/python -m pytest
+# ARGS reaches pytest or the demo: make test-quick ARGS="-k window"
+ARGS    ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# The side container that removes what a killed run left is one more image to pull; we remove our own.
+export TESTCONTAINERS_RYUK_DISABLED := true
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-quick test-containers lint format schemas lock clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: $(VENV)/.project ## Create .venv from the hash-checked lock file
+
+$(VENV)/.python:
+	@command -v $(PYTHON) >/dev/null || { echo "$(PYTHON) not found: set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Python 3.11 or newer is needed, $(PYTHON) is `$(PYTHON) -V`: set PYTHON=python3.11"; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
+	  { echo "$(PYTHON) has no venv module (Debian: apt-get install python3-venv)"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	@touch $@
+
+$(VENV)/.lock: requirements/dev.txt $(VENV)/.python
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.txt
+	@touch $@
+
+$(VENV)/.project: pyproject.toml $(VENV)/.lock
+	$(BIN)/python -m pip install -q --no-deps --no-index --no-build-isolation -e .
+	@touch $@
+
+demo: install ## Broker, worker and three proposers on one screen; needs no Docker
+	$(BIN)/plangate demo $(ARGS)
+
+test: test-quick ## All tests; those that need Docker only where an engine answers
+	@if why=`$(BIN)/python tests/broker/engine.py`; then $(MAKE) --no-print-directory test-containers; \
+	else echo "CONTAINER TESTS NOT RUN: $$why"; fi
+
+test-quick: install ## The tests that need no Docker
+	$(PYTEST) tests -m "not container" --junitxml=$(RESULTS)/quick.xml $(ARGS)
+
+test-containers: install ## The tests against a real Kafka in a container; needs Docker
+	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)
+
+lint: install ## Check style and formatting
+	$(BIN)/ruff check streams tests
+	$(BIN)/ruff format --check streams tests
+
+format: install ## Apply the formatting and the fixes that are safe
+	$(BIN)/ruff check --fix streams tests
+	$(BIN)/ruff format streams tests
+
+schemas: install ## Write schemas/ anew from the event and record types
+	$(BIN)/plangate schemas --output schemas
+
+lock: ## Resolve the dependencies anew (needs uv)
+	uv pip compile -q $(LOCK_FLAGS) pyproject.toml -o requirements/run.txt
+	uv pip compile -q $(LOCK_FLAGS) pyproject.toml --extra embedded --group dev -c requirements/run.txt -o requirements/dev.txt
+# One file for every platform and Python, all hashes of each version, and no word of where it came from.
+LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+              --no-emit-index-url --no-emit-find-links
+
+clean: ## Remove .venv and everything else that was generated
+	rm -rf $(VENV) build dist .demo .pytest_cache .ruff_cache .hypothesis *.egg-info streams/*.egg-info
+	find streams tests -name __pycache__ -type d -prune -exec rm -rf {} +

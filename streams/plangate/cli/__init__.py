@@ -1,0 +1,1 @@
+"""The `plangate` command: one module for each verb."""
