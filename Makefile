@@ -8,8 +8,6 @@ PYTEST  := $(BIN)/python -m pytest
 ARGS    ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
-# The side container that removes what a killed run left is one more image to pull; we remove our own.
-export TESTCONTAINERS_RYUK_DISABLED := true
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-quick test-containers lint format schemas lock clean

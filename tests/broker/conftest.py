@@ -1,0 +1,39 @@
+"""A real Kafka for the tests of this folder. They are skipped only where no Docker engine answers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engine import KAFKA_IMAGE, fetch_image, missing_engine
+from kafka_container import ApacheKafka
+
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is judged
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents:
+            item.add_marker(pytest.mark.container)
+
+
+@pytest.fixture(scope="session")
+def engine() -> None:
+    """A Docker engine answers, else the test is skipped."""
+    if reason := missing_engine():
+        pytest.skip(f"needs Docker: {reason}")
+
+
+@pytest.fixture(scope="session")
+def kafka_container(engine: None) -> Iterator[ApacheKafka]:
+    """The session's broker. It is shared: make topics with names of your own, and leave it running."""
+    if reason := fetch_image(KAFKA_IMAGE):
+        pytest.fail(reason)
+    with ApacheKafka() as container:
+        yield container
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_container: ApacheKafka) -> str:
+    """Bootstrap address of the session's broker."""
+    return kafka_container.bootstrap
