@@ -151,9 +151,7 @@ class Gate:
 
     def accepted(self, window: Window, plan: Json, offset: int, submitted: Trial, final: Trial) -> Json:
         before, after = means(final)
-        compressed = [
-            {"replacement_id": r["span_id"], "covers": in_bytes(r["covers"])} for r in final.replacements
-        ]
+        compressed = [{"replacement_id": r["span_id"], "covers": in_bytes(r["covers"])} for r in final.replacements]
         at_once = window.policy["commit"] == "on_accept"
         return self.common(window, plan, offset, "plan_accepted") | {
             "window_generation": plan["window_generation"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from model_streams import Operation
@@ -17,20 +18,20 @@ def shrink(operations: list[Operation], policy: Json, fails: Fails, tries: int =
     """The smallest failing stream that greedy removal finds within that many tries."""
     budget = [tries]
 
-    def still(candidate: list[Operation], rules: Json) -> bool:
+    def still(rules: Json, candidate: list[Operation]) -> bool:
         budget[0] -= 1
         return budget[0] > 0 and fails(candidate, rules)
 
     progress = True
     while progress and budget[0] > 0:
-        before = (len(operations), budget[0], repr(operations), repr(policy))
-        operations = fewer(operations, lambda candidate: still(candidate, policy))
-        operations = thinner(operations, lambda candidate: still(candidate, policy))
+        before = repr((operations, policy))
+        operations = fewer(operations, partial(still, policy))
+        operations = thinner(operations, partial(still, policy))
         for name in list(policy):
             rules = {key: value for key, value in policy.items() if key != name}
-            if name != "policy_version" and still(operations, rules):
+            if name != "policy_version" and still(rules, operations):
                 policy = rules
-        progress = before[2:] != (repr(operations), repr(policy))
+        progress = before != repr((operations, policy))
     return operations, policy
 
 

@@ -173,9 +173,7 @@ def preexisting(trial: Trial) -> list[str]:
 
 def rescored(trial: Trial) -> list[Json]:
     rows = [s for s in trial.keeps() if s in trial.retained and set(trial.cites(s)) & trial.going]
-    return [
-        {"span_id": s, "before": trial.entries[s]["relevance"], "after": trial.score(s)} for s in in_bytes(rows)
-    ]
+    return [{"span_id": s, "before": trial.entries[s]["relevance"], "after": trial.score(s)} for s in in_bytes(rows)]
 
 
 def means(trial: Trial) -> tuple[float | None, float | None]:
