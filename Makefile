@@ -61,6 +61,7 @@ schemas: install ## Write schemas/ anew from the event and record types
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml -o requirements/run.txt
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml --extra embedded --group dev -c requirements/run.txt -o requirements/dev.txt
+	uv pip compile -q $(LOCK_FLAGS) --group build -c requirements/dev.txt -o requirements/build.txt
 # One file for every platform and Python, all hashes of each version, and no word of where it came from.
 LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
               --no-emit-index-url --no-emit-find-links
