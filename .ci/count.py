@@ -14,7 +14,10 @@ def main(paths: list[str]) -> int:
             status = 1
             continue
         suites = list(ElementTree.parse(path).getroot().iter("testsuite"))
-        count = {name: sum(int(suite.get(name, 0)) for suite in suites) for name in ("tests", "failures", "errors", "skipped")}
+        count = {
+            name: sum(int(suite.get(name, 0)) for suite in suites)
+            for name in ("tests", "failures", "errors", "skipped")
+        }
         failed = count["failures"] + count["errors"]
         passed = count["tests"] - failed - count["skipped"]
         print(f"{path.stem}: {passed} passed, {failed} failed, {count['skipped']} skipped")
