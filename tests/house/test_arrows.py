@@ -29,19 +29,6 @@ LIBRARIES = {
 }
 # The core knows no clock, no randomness, no I/O and no logging.
 NOT_IN_CORE = set("asyncio datetime io logging os pathlib random secrets socket sys threading time".split())
-    "asyncio",
-    "datetime",
-    "io",
-    "logging",
-    "os",
-    "pathlib",
-    "random",
-    "secrets",
-    "socket",
-    "sys",
-    "threading",
-    "time",
-}
 
 
 def room(path: Path) -> str:
