@@ -6,7 +6,7 @@ import sys
 import docker
 from docker.errors import DockerException, ImageNotFound
 
-# The side container that would clean up after a killed run is one more image to pull; testcontainers reads this on import.
+# The side container that cleans up after a killed run is one more image to pull; testcontainers reads this on import.
 os.environ.setdefault("TESTCONTAINERS_RYUK_DISABLED", "true")
 KAFKA_IMAGE = os.environ.get("KAFKA_IMAGE", "apache/kafka:4.4.0")
 
