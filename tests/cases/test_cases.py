@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+
 from plangate.cli.main import cli
 
 CASES = sorted((Path(__file__).parent / "data").glob("*.json"))

@@ -17,6 +17,7 @@ from model_evidence import random_policy
 from model_shrink import shrink
 from model_streams import Operation, Stream, lines_of
 from model_window import Json
+
 from plangate.wire.policy import load_policy
 from plangate.wire.replay import replay_lines
 
