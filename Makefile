@@ -26,8 +26,10 @@ $(VENV)/.python:
 	$(PYTHON) -m venv --clear $(VENV)
 	@touch $@
 
-$(VENV)/.lock: requirements/dev.txt $(VENV)/.python
-	$(BIN)/python -m pip install -q --require-hashes -r requirements/dev.txt
+# Build tools first and from the lock too: what has no wheel here is built with them, not with whatever is newest today.
+$(VENV)/.lock: requirements/build.txt requirements/dev.txt $(VENV)/.python
+	$(BIN)/python -m pip install -q --require-hashes -r requirements/build.txt
+	$(BIN)/python -m pip install -q --require-hashes --no-build-isolation -r requirements/dev.txt
 	@touch $@
 
 $(VENV)/.project: pyproject.toml $(VENV)/.lock
