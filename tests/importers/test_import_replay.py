@@ -33,12 +33,17 @@ def decisions(records: list[dict]) -> dict[str, dict]:
     return {record["value"]["plan_id"]: record["value"] for record in records if record["topic"] == "plan-decisions"}
 
 
-def test_no_dead_letter_and_no_alert_that_the_transcript_does_not_explain(transcript_file, data):
+def test_no_dead_letter_and_no_alert_that_the_transcript_does_not_explain(transcript_file, data, check_events):
     name = f"{transcript_file.parent.name}/{transcript_file.name}"
-    records = replay(events(parse(transcript_file.parent.name, data), "w"))
+    feed = list(events(parse(transcript_file.parent.name, data), "w"))
+    records = replay(feed)
     assert records and all(record["topic"] in ("window-alerts", "window-status", "audit-log") for record in records)
     alerts = [record["value"] for record in records if record["topic"] == "window-alerts"]
     assert [(alert["alert"], alert.get("span_id")) for alert in alerts] == EXPLAINED.get(name, [])
+    newest = {record["key"]: record["value"] for record in records if record["topic"] == "window-status"}
+    sizes = {window: (status["live_spans"], status["cost_units"]) for window, status in newest.items()}
+    live = check_events(feed)
+    assert sizes == {w: (len(spans), sum(one["cost_units"] for one in spans.values())) for w, spans in live.items()}
 
 
 def changes(feed: list[dict]) -> int:
