@@ -1,0 +1,32 @@
+"""The ``plangate`` command. Verbs are loaded when they are called: replay needs no Kafka library."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.metadata import version
+
+import click
+
+VERBS = {
+    "replay": ("replay", "replay_command"),
+    "import": ("import_", "import_command"),
+    "worker": ("worker", "worker"),
+    "demo": ("demo", "demo_command"),
+}
+
+
+class _Verbs(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        module, attribute = VERBS[name]
+        return getattr(import_module(f"plangate.cli.{module}"), attribute)
+
+
+@click.group(cls=_Verbs)
+@click.version_option(version("plangate"), prog_name="plangate")
+def cli() -> None:
+    """The gate between a plan to prune a context window and its commit."""

@@ -1,0 +1,163 @@
+"""Who would lose what: the orphan analysis and the amendment rounds (contract section 4, step 6).
+
+Breaks are collected from the side of what goes, so the cost is the plan and the edges of what leaves. Amendment takes
+spans back round by round and only touches what that changes; no recursion, cycles are legal.
+"""
+
+from __future__ import annotations
+
+from .plan import Keep, Plan
+from .records import Broken, Orphan
+from .scorers import Scorer
+from .window import LiveSpan, Swap, Window
+
+EVIDENCE = ("declared", "cited", "verbatim")
+
+
+class Analysis:
+    """The state of a plan's outcome while spans are taken back. ``going`` maps each span that goes to its state."""
+
+    def __init__(self, window: Window, plan: Plan, scorer: Scorer, threshold: float, *, leaving: bool) -> None:
+        self.window, self.plan, self.scorer = window, plan, scorer
+        self.threshold, self.leaving = threshold, leaving
+        self.going: dict[str, LiveSpan] = {**plan.evicted, **plan.compressed}
+        self.swaps: list[Swap] = list(plan.swaps)
+        self.in_place = {c for swap in plan.swaps if swap.in_place for c in swap.covers if c in plan.compressed}
+        self.covering = {c: swap for swap in plan.swaps for c in swap.covers}
+        self.by_place = sorted((span.place, key) for key, span in self.going.items())
+        self.breaks: dict[str, set[tuple[str, str]]] = {}
+        self.citers: dict[str, list[str]] = {}
+        for key, keep in plan.keeps.items():
+            for cited in keep.cited or ():
+                if cited != key:
+                    self.citers.setdefault(cited, []).append(key)
+                    if cited not in window.spans or self._cited_breaks(cited):
+                        self.breaks.setdefault(key, set()).add((cited, "cited"))
+        for key in self.going:
+            self._breaks_by(key)
+
+    def state(self, key: str) -> str:
+        if key in self.plan.evicted:
+            return "evicted"
+        return "compressed" if key in self.plan.compressed else "not_live"
+
+    def _judged(self, key: str) -> bool:
+        """Retained, or compressed in place: its replacement takes the edges over."""
+        return key in self.window.spans and (key not in self.going or key in self.in_place)
+
+    def _cited_breaks(self, key: str) -> bool:
+        return key in self.going and (self.leaving or key in self.plan.evicted)
+
+    def _via(self, dependent: LiveSpan, needed: str) -> str | None:
+        """How losing ``needed`` breaks the evidence of ``dependent``, if it does."""
+        if needed in self.plan.evicted:
+            return "declared"
+        if self.window.is_verbatim(dependent, needed):
+            return "verbatim"
+        return "declared" if self.leaving else None
+
+    def _breaks_by(self, key: str) -> None:
+        spans = self.window.spans
+        for r in self.window.dependents.get(key):
+            if r != key and self._judged(r) and (via := self._via(spans[r], key)):
+                self.breaks.setdefault(r, set()).add((key, via))
+        if key not in self.in_place:
+            for r in self.window.partners(self.going[key]):
+                if self._judged(r):
+                    self.breaks.setdefault(r, set()).add((key, "pair"))
+
+    def _breaks_of(self, span: LiveSpan) -> None:
+        """The breaks of a span that was just taken back; it has no citations (contract: none for evict or compress)."""
+        found = set()
+        for needed in self.window.needs(span):
+            if needed in self.going and (via := self._via(span, needed)):
+                found.add((needed, via))
+        for partner in self.window.partners(span):
+            if partner in self.going and partner not in self.in_place:
+                found.add((partner, "pair"))
+        if found:
+            self.breaks[span.id] = found
+        else:
+            self.breaks.pop(span.id, None)
+
+    def _take_back(self, key: str) -> None:
+        span = self.going.pop(key)
+        self.in_place.discard(key)
+        touched = [*self.window.dependents.get(key), *self.window.partners(span), *self.citers.get(key, ())]
+        for r in touched:
+            held = self.breaks.get(r)
+            if held is not None:
+                held.difference_update([(key, via) for via in (*EVIDENCE, "pair")])
+                if not held:
+                    del self.breaks[r]
+
+    def rescored(self, keep: Keep, key: str) -> float | None:
+        gone = [c for c in keep.cited or () if c in self.going and c != key]
+        return self.scorer.rescore(keep.relevance, keep.cited or {}, gone) if gone else keep.relevance
+
+    def listed(self, r: str) -> set[tuple[str, str]]:
+        """The breaks of one span that count: those resolved by re-scoring are left out."""
+        found = self.breaks.get(r, set())
+        evidence = [(s, via) for s, via in found if via != "pair"]
+        if not evidence or any(via != "cited" or s not in self.going for s, via in evidence):
+            return found
+        after = self.rescored(self.plan.keeps[r], r)
+        if after is not None and after >= self.threshold:
+            return found.difference(evidence)
+        return found
+
+    def prefix_break(self) -> tuple[int, str] | None:
+        """The first span that goes, as (place, id)."""
+        return next((item for item in self.by_place if item[1] in self.going), None)
+
+    def orphans(self) -> list[Orphan]:
+        """Every orphan with its broken edges, sorted (contract section 4, records)."""
+        found: dict[str, list[Broken]] = {}
+        for r in self.breaks:
+            if listed := self.listed(r):
+                found[r] = [Broken(s, via, self.state(s)) for s, via in listed]
+        first = self.prefix_break()
+        if first is not None:
+            for _, r in self.window.prefixes.irange(minimum=(first[0] + 1, "")):
+                if r not in self.going:
+                    found.setdefault(r, []).append(Broken(first[1], "prefix", self.state(first[1])))
+        return [Orphan(r, sorted(found[r])) for r in sorted(found)]
+
+    # -- amendment ---------------------------------------------------------------------------------------------
+
+    def amend(self) -> set[str]:
+        """Take back, round by round and all at once, what goes and stands in an orphan's list. Gives what was taken back."""
+        taken: set[str] = set()
+        watched, pointer = set(self.breaks), 0
+        last = next((place for place, r in reversed(self.window.prefixes) if r not in self.going), 0)
+        while True:
+            back: dict[str, None] = {}
+            for r in watched:
+                if r in self.breaks and self._judged(r):
+                    back.update((s, None) for s, _ in self.listed(r) if s in self.going)
+            while pointer < len(self.by_place) and self.by_place[pointer][0] < last:
+                if self.by_place[pointer][1] in self.going:
+                    back[self.by_place[pointer][1]] = None
+                pointer += 1
+            if not back:
+                return taken
+            for key in list(back):
+                swap = self.covering.get(key)
+                if swap is not None and key in self.plan.compressed:
+                    back.update((c, None) for c in swap.covers if c in self.going)
+            dropped = {self.covering[key].span_id for key in back if key in self.covering and key in self.plan.compressed}
+            self.swaps = [swap for swap in self.swaps if swap.span_id not in dropped]
+            watched = set()
+            for key in back:
+                watched.update(self.citers.get(key, ()))
+                self._take_back(key)
+            for key in back:
+                self._breaks_of(self.window.spans[key])
+                if (span := self.window.spans[key]).prefix:
+                    last = max(last, span.place)
+            watched.update(back)
+            taken.update(back)
+
+    def clean(self) -> bool:
+        """No orphan is left: after :meth:`amend` only citations of what is not live can be."""
+        return not any(self.listed(r) for r in self.breaks)

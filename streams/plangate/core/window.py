@@ -1,0 +1,322 @@
+"""The live state of one window (contract section 3): spans, what left, memories, and the indexes over them.
+
+What must survive a restart lies in ``head`` and in the :class:`Tracked` maps, which note what changed since the last
+changelog record. Everything else is derived and rebuilt. Indexes make a plan cost its own size and the edges of what
+leaves, never the size of the window.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
+from sortedcontainers import SortedList
+
+from .links import Links
+from .policy import Policy
+
+Value = TypeVar("Value")
+
+
+class LiveSpan(Struct, array_like=True, gc=False):
+    """A span as it stands in the window. ``depends`` includes ``verbatim``; ``required`` holds only ids live when declared."""
+
+    id: str
+    kind: str
+    cost: int
+    priority: int
+    used: int
+    place: int
+    sent: bytes
+    signed: bool = False
+    pinned: bool = False
+    open: bool = False
+    prefix: bool = False
+    depends: tuple[str, ...] = ()
+    verbatim: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+    pairs: tuple[str, ...] = ()
+    derived: tuple[str, ...] = ()
+
+
+class Left(Struct, array_like=True, gc=False):
+    """What must be known of a span that left: by what, and its lineage (contract section 3, pins and reuse of ids)."""
+
+    by: str
+    signed: bool = False
+    derived: tuple[str, ...] = ()
+    required: tuple[str, ...] = ()
+
+
+class Decided(Struct, array_like=True):
+    """A recorded decision: its bytes are given again for the same plan_id (contract section 4, step 1)."""
+
+    number: int
+    generation: int
+    refused: bool
+    value: bytes
+
+
+class Change(Struct, array_like=True):
+    generation: int
+    event: str
+    span_ids: tuple[str, ...]
+    count: int
+
+
+class Swap(Struct, array_like=True):
+    """A replacement as accepted: the new span and what it stands for."""
+
+    span_id: str
+    covers: tuple[str, ...]
+    cost: int
+    priority: int | None
+    in_place: bool
+
+
+class Pending(Struct, array_like=True):
+    """An acceptance that waits for the runtime's confirmation (policy ``commit: on_confirm``)."""
+
+    plan_id: str
+    partition: int
+    offset: int
+    scorer: str
+    evicted: tuple[str, ...]
+    swaps: tuple[Swap, ...]
+    deferred: int = 0
+
+
+class Head(Struct, array_like=True):
+    """The scalars of a window."""
+
+    window_id: str
+    last_offset: int = -1
+    seen: bool = False
+    closed: bool = False
+    generation: int = 0
+    running: int = 0
+    budget: int | None = None
+    highest_turn: int = 0
+    sequence: int | None = None
+    gap: bool = False
+    streak: int = 0
+    proposals: int = 0
+    decided: int = 0
+    changed: int = 0
+    remembered: int = 0
+    policy: dict[str, Any] | None = None
+    pending: Pending | None = None
+    method: str | None = None
+    mixed: bool = False
+    audited: int = 0
+    audit_hash: str = ""
+
+
+class Tracked(dict[str, Value], Generic[Value]):
+    """A dict that knows which keys changed since :meth:`settle`. Values are replaced, or marked with :meth:`touch`."""
+
+    __slots__ = ("dirty",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.dirty: set[str] = set()
+
+    def __setitem__(self, key: str, value: Value) -> None:
+        self.dirty.add(key)
+        super().__setitem__(key, value)
+
+    def __delitem__(self, key: str) -> None:
+        self.dirty.add(key)
+        super().__delitem__(key)
+
+    def touch(self, key: str) -> None:
+        self.dirty.add(key)
+
+
+class Window:
+    """One window. Mutated only through its methods and the functions of this room; never holds content."""
+
+    def __init__(self, window_id: str, policy: Policy) -> None:
+        self.head = Head(window_id)
+        self.policy = policy
+        self.spans: Tracked[LiveSpan] = Tracked()
+        self.left: Tracked[Left] = Tracked()
+        self.decisions: Tracked[Decided] = Tracked()
+        self.event_ids: Tracked[int] = Tracked()
+        self.signed_event_ids: Tracked[int] = Tracked()
+        self.authority: Tracked[int] = Tracked()
+        self.waiting: Tracked[bool] = Tracked()
+        self.approvals: Tracked[int] = Tracked()
+        self.escalations: Tracked[int] = Tracked()
+        self.reports: Tracked[tuple[tuple[Any, ...], ...]] = Tracked()
+        self.changes: Tracked[Change] = Tracked()
+        self.reset_indexes()
+
+    def reset_indexes(self) -> None:
+        self.cost = 0
+        self.dependents = Links()  # d -> spans that depend on d, declared by either side
+        self.bound = Links()  # r -> spans whose required_by names r
+        self.paired_by = Links()  # y -> spans whose pairs_with names y
+        self.unmet = Links()  # live r -> its declared dependencies that are not live
+        self.prefixes = SortedList()  # (place, id) of live needs_prefix spans
+        self.order: SortedList | None = None  # (priority, used, id) of unpinned spans, once a planner asked
+        self.lows: SortedList | None = None  # the two places of each live pair, once a replacement asked
+        self.highs: SortedList | None = None
+        self.blocked: dict[tuple[str, int], Any] = {}
+
+    @property
+    def last_offset(self) -> int:
+        """The newest input offset this state contains; -1 before the first."""
+        return self.head.last_offset
+
+    # -- edges -------------------------------------------------------------------------------------------------
+
+    def partners(self, span: LiveSpan) -> set[str]:
+        """Live protocol partners, whichever side declared it."""
+        found = {y for y in span.pairs if y in self.spans}
+        found.update(y for y in self.paired_by.get(span.id) if y in self.spans)
+        found.discard(span.id)
+        return found
+
+    def needs(self, span: LiveSpan) -> list[str]:
+        """Everything a span declares to depend on, live or not, by either side's declaration."""
+        bound = self.bound.get(span.id)
+        return [*span.depends, *(d for d in bound if d not in span.depends)] if bound else list(span.depends)
+
+    def is_verbatim(self, span: LiveSpan, needed: str) -> bool:
+        return needed in span.verbatim or self.bound.has(span.id, needed)
+
+    # -- changes to the live set -------------------------------------------------------------------------------
+
+    def link(self, span: LiveSpan) -> None:
+        """Put a span into the live set and every index. Its id must not be live."""
+        key = span.id
+        self.spans[key] = span
+        self.cost += span.cost
+        self.blocked.clear()
+        for d in span.depends:
+            self.dependents.add(d, key)
+            if d not in self.spans:
+                self.unmet.add(key, d)
+        for d in self.bound.get(key):
+            if d not in self.spans:
+                self.unmet.add(key, d)
+        for r in span.required:
+            self.dependents.add(key, r)
+            self.bound.add(r, key)
+        for r in self.dependents.get(key):
+            self.unmet.discard(r, key)
+        for y in span.pairs:
+            self.paired_by.add(y, key)
+        if span.prefix:
+            self.prefixes.add((span.place, key))
+        if self.order is not None and not span.pinned:
+            self.order.add((span.priority, span.used, key))
+        if self.lows is not None:
+            self._pair_places(span, add=True)
+
+    def unlink(self, span: LiveSpan, *, keep_required: bool = False) -> None:
+        """Take a span out of the live set. With ``keep_required`` what it was required by still depends on it, unmet."""
+        key = span.id
+        if self.lows is not None:
+            self._pair_places(span, add=False)
+        del self.spans[key]
+        self.cost -= span.cost
+        self.blocked.clear()
+        for d in span.depends:
+            if not self.bound.has(key, d):
+                self.dependents.discard(d, key)
+        if not keep_required:
+            for r in span.required:
+                self.bound.discard(r, key)
+                held = self.spans.get(r)
+                if held is None or key not in held.depends:
+                    self.dependents.discard(key, r)
+                    self.unmet.discard(r, key)
+        self.unmet.pop(key)
+        for r in self.dependents.get(key):
+            if r in self.spans:
+                self.unmet.add(r, key)
+        for y in span.pairs:
+            self.paired_by.discard(y, key)
+        if span.prefix:
+            self.prefixes.remove((span.place, key))
+        if self.order is not None and not span.pinned:
+            self.order.remove((span.priority, span.used, key))
+
+    def leave(self, span: LiveSpan, by: str, *, keep_required: bool = False) -> None:
+        """A span leaves for good: remembered by its id, for reuse and lineage (contract section 3)."""
+        self.unlink(span, keep_required=keep_required)
+        kept = tuple(r for r in span.required if r in self.spans) if keep_required else ()
+        self.left[span.id] = Left(by, span.signed, span.derived if span.signed else (), kept)
+        for d in list(self.bound.get(span.id)):
+            self.dependents.discard(d, span.id)
+        self.bound.pop(span.id)
+
+    def set_pin(self, span: LiveSpan, pinned: bool) -> None:
+        if span.pinned != pinned:
+            if self.order is not None:
+                (self.order.remove if pinned else self.order.add)((span.priority, span.used, span.id))
+            span.pinned = pinned
+            self.spans.touch(span.id)
+            self.blocked.clear()
+
+    def set_used(self, span: LiveSpan, order: int) -> None:
+        if self.order is not None and not span.pinned:
+            self.order.remove((span.priority, span.used, span.id))
+            self.order.add((span.priority, order, span.id))
+        span.used = order
+        self.spans.touch(span.id)
+        self.blocked.clear()
+
+    def close_obligation(self, span: LiveSpan) -> None:
+        span.open = False
+        self.spans.touch(span.id)
+        self.blocked.clear()
+
+    # -- indexes built when first needed -----------------------------------------------------------------------
+
+    def ranked(self) -> SortedList:
+        """Unpinned spans in eviction order (contract section 5); built once, then maintained."""
+        if self.order is None:
+            self.order = SortedList((s.priority, s.used, s.id) for s in self.spans.values() if not s.pinned)
+        return self.order
+
+    def pair_places(self) -> tuple[SortedList, SortedList]:
+        """The lower and the upper places of all live pairs; built once, then maintained."""
+        if self.lows is None:
+            lows, highs = [], []
+            for span in self.spans.values():
+                for y in self.partners(span):
+                    if (other := self.spans[y].place) > span.place:
+                        lows.append(span.place)
+                        highs.append(other)
+            self.lows, self.highs = SortedList(lows), SortedList(highs)
+        return self.lows, self.highs
+
+    def _pair_places(self, span: LiveSpan, *, add: bool) -> None:
+        for y in self.partners(span):
+            low, high = sorted((span.place, self.spans[y].place))
+            if add:
+                self.lows.add(low)
+                self.highs.add(high)
+            else:
+                self.lows.remove(low)
+                self.highs.remove(high)
+
+    def rebuild(self) -> None:
+        """Derive every index anew from the spans and what left, after recovery."""
+        held = dict(self.spans)
+        dirty = set(self.spans.dirty)
+        self.reset_indexes()
+        self.spans.clear()
+        for span in held.values():
+            self.link(span)
+        for key, gone in self.left.items():
+            for r in gone.required:
+                if r in self.spans:
+                    self.dependents.add(key, r)
+                    self.bound.add(r, key)
+                    if key not in self.spans:
+                        self.unmet.add(r, key)
+        self.spans.dirty = dirty

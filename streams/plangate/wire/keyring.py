@@ -1,0 +1,85 @@
+"""Signed authority (contract section 1): Ed25519 over a domain tag, the topic's base name and the exact value bytes."""
+
+from __future__ import annotations
+
+import base64
+import json
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+
+from ..core.step import UNSIGNED, Signature
+
+DOMAIN = b"plangate-signature-v1"
+KEY_ID, SIGNATURE = "plangate-key-id", "plangate-signature"
+
+
+class KeyringError(ValueError):
+    """The keyring file can't be used. The text names the entry, never key material."""
+
+
+class Keyring:
+    """key id -> source name and public key."""
+
+    def __init__(self, keys: dict[str, tuple[str, Ed25519PublicKey]] | None = None) -> None:
+        self.keys = keys or {}
+
+    def verify(self, topic: str, value: bytes, headers: Sequence[tuple[str, bytes]]) -> Signature:
+        """Who signed, if anybody did. Never raises: a wrong signature is a fact about the record, not an error."""
+        given = {name: content for name, content in headers if name in (KEY_ID, SIGNATURE)}
+        if not given:
+            return UNSIGNED
+        try:
+            key_id = bytes(given.get(KEY_ID) or b"").decode("utf-8")
+        except UnicodeError:
+            key_id = ""
+        held = self.keys.get(key_id)
+        if held is None or SIGNATURE not in given:
+            return UNSIGNED if SIGNATURE in given or KEY_ID in given and held is None else Signature(wrong=True)
+        try:
+            held[1].verify(signature_bytes(given[SIGNATURE]), signed_bytes(topic, value))
+        except (InvalidSignature, ValueError):
+            return Signature(wrong=True)
+        return Signature(held[0], key_id)
+
+
+def signed_bytes(topic: str, value: bytes) -> bytes:
+    """What is signed: tag, topic and value, each but the last with its length so that no two triples read alike."""
+    name = topic.encode()
+    return DOMAIN + len(name).to_bytes(2, "big") + name + value
+
+
+def signature_bytes(header: bytes | None) -> bytes:
+    """A signature header: 64 raw bytes, or their base64."""
+    raw = bytes(header or b"")
+    return raw if len(raw) == 64 else base64.b64decode(raw, validate=True)
+
+
+def sign(key: Ed25519PrivateKey, key_id: str, topic: str, value: bytes) -> list[tuple[str, bytes]]:
+    """The two headers that give a record authority."""
+    return [(KEY_ID, key_id.encode()), (SIGNATURE, base64.b64encode(key.sign(signed_bytes(topic, value))))]
+
+
+def load_keyring(path: str | Path) -> Keyring:
+    """Read a JSON or TOML file ``{"keys": [{"key_id", "source", "public_key" (base64 of 32 bytes)}]}``."""
+    text = Path(path).read_bytes()
+    try:
+        document: Any = tomllib.loads(text.decode()) if str(path).endswith(".toml") else json.loads(text)
+        entries = document["keys"]
+    except (ValueError, KeyError, TypeError):
+        raise KeyringError("keyring: not a file with a list of keys") from None
+    keys: dict[str, tuple[str, Ed25519PublicKey]] = {}
+    for i, entry in enumerate(entries):
+        try:
+            public = Ed25519PublicKey.from_public_bytes(base64.b64decode(entry["public_key"], validate=True))
+            key_id, source = str(entry["key_id"]), str(entry["source"])
+        except (ValueError, KeyError, TypeError):
+            raise KeyringError(f"keyring: entry {i} is not usable") from None
+        if key_id in keys:
+            raise KeyringError(f"keyring: entry {i} repeats a key id")
+        keys[key_id] = (source, public)
+    return Keyring(keys)
