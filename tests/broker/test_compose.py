@@ -94,7 +94,10 @@ def stack(engine: None) -> Iterator[Stack]:
 
 
 def plan(plan_id: str, **relevance: float) -> dict:
-    entries = [{"span_id": span_id.replace("_", "-"), "relevance": score} for span_id, score in relevance.items()]
+    entries = [
+        {"span_id": span_id.replace("_", "-"), "relevance": score, "cited_dependencies": []}
+        for span_id, score in relevance.items()
+    ]
     return {"type": "plan_proposed", "plan_id": plan_id, "window_generation": 1, "entries": entries}
 
 
@@ -127,6 +130,7 @@ async def decisions(bootstrap: str, count: int) -> dict[str, dict]:
 def test_plans_are_answered_through_the_composed_worker(stack: Stack) -> None:
     found = asyncio.run(decisions(stack.bootstrap, 2))
     assert found["splits-a-pair"]["type"] == "plan_refused"
+    assert [orphan["span_id"] for orphan in found["splits-a-pair"]["orphans"]] == ["result-1"]
     assert found["drops-chatter"]["type"] == "plan_accepted"
     assert found["drops-chatter"]["evicted_ids"] == ["chatter"]
 
