@@ -55,7 +55,7 @@ def _worker(broker: str, out: Path, console: Console) -> Iterator[None]:
     environment = {**os.environ, **{f"PLANGATE_{name}": value for name, value in own.items()}}
     log = out / "worker.log"
     with log.open("wb") as stream:
-        command = [sys.executable, "-m", "plangate", "worker"]
+        command = [sys.executable, "-m", "plangate.cli", "worker"]
         worker = subprocess.Popen(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
         try:
             with console.status("embedded broker is up; the worker joins its group and recovers …"):
@@ -93,7 +93,9 @@ async def _play(broker: str, transcripts: Path, out: Path, console: Console) -> 
         await _proposers(client, long, console)
         await _condensation(client, condensed, console)
         seen = client.decided
-    console.print(f"\n{seen} decisions; every output record is in [bold]{records}[/], the worker's log in {out}/worker.log")
+    console.print(
+        f"\n{seen} decisions; every output record is in [bold]{records}[/], the worker's log in {out}/worker.log"
+    )
 
 
 async def _append(client: Client, transcript: Transcript, window: str, console: Console) -> int:
@@ -128,7 +130,9 @@ async def _proposers(client: Client, transcript: Transcript, console: Console) -
     status = await client.settled(WINDOW)
     spans = client.live[WINDOW]
     console.rule("[bold]A Claude Code transcript, and three who want it shorter")
-    console.print(f"{status['live_spans']} spans, {status['cost_units']} cost units, generation {status['generation']}\n")
+    console.print(
+        f"{status['live_spans']} spans, {status['cost_units']} cost units, generation {status['generation']}\n"
+    )
     old = _cut_inside_a_pair(spans, 0.5)
     evict = [{"span_id": k, "relevance": 0.1, "disposition": "evict", "cited_dependencies": []} for k in old]
     console.print(f"[bold]1 worked on a stale window[/]: plans {STALE_TURNS} turns ago, proposes now")
@@ -156,7 +160,9 @@ async def _condensation(client: Client, transcript: Transcript, console: Console
             {"span_id": k, "relevance": 0.1, "disposition": "compress", "cited_dependencies": []} for k in turn.removed
         ]
         swap = {"span_id": summary.span_id, "covers": list(turn.removed), "cost_units": summary.cost_units}
-        console.print(f"[bold]forget {len(turn.removed)} events[/] ({turn.removed[0]} to {turn.removed[-1]}) for one summary")
+        console.print(
+            f"[bold]forget {len(turn.removed)} events[/] ({turn.removed[0]} to {turn.removed[-1]}) for one summary"
+        )
         _show(console, await client.propose(CONDENSED, summary.span_id, status["generation"], entries, [swap]))
 
 
