@@ -70,6 +70,8 @@ def load_keyring(path: str | Path) -> Keyring:
     try:
         document: Any = tomllib.loads(text.decode()) if str(path).endswith(".toml") else json.loads(text)
         entries = document["keys"]
+        if not isinstance(entries, list):
+            raise TypeError
     except (ValueError, KeyError, TypeError):
         raise KeyringError("keyring: not a file with a list of keys") from None
     keys: dict[str, tuple[str, Ed25519PublicKey]] = {}
