@@ -17,8 +17,8 @@ class SettingsError(Exception):
     """A setting is unknown, has the wrong type or is out of range. The text holds names only."""
 
 
-def _setting(default: Any, doc: str, low: float | None = None, high: float | None = None) -> Any:
-    return field(default=default, metadata={"doc": doc, "low": low, "high": high})
+def _setting(default: Any, doc: str, low: float | None = None, high: float | None = None, secret: bool = False) -> Any:
+    return field(default=default, repr=not secret, metadata={"doc": doc, "low": low, "high": high})
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class Settings:
     )
     policy_file: str = _setting("", "JSON policy of windows that set none (contract section 8).")
     keyring_file: str = _setting("", "Keys of the sources with authority. Without it no event has authority.")
-    redaction_key: str = _setting("", "Secret for `id_redaction: hmac`; the same on every worker. Rather use the file.")
+    redaction_key: str = _setting(
+        "", "Secret for `id_redaction: hmac`; the same on every worker. Rather use the file.", secret=True
+    )
     redaction_key_file: str = _setting("", "File with that secret; blanks around it are dropped.")
     web_bind: str = _setting("127.0.0.1", "Address for `/live`, `/ready` and `/metrics`. Nobody is asked who they are.")
     web_port: int = _setting(6066, "Port for these; 0: none.", 0, 65_535)
@@ -75,7 +77,7 @@ class Settings:
         "SCRAM-SHA-512", "With SASL: the mechanism."
     )
     sasl_username: str = _setting("", "With SASL: the user.")
-    sasl_password: str = _setting("", "With SASL: the password. Rather use the file.")
+    sasl_password: str = _setting("", "With SASL: the password. Rather use the file.", secret=True)
     sasl_password_file: str = _setting("", "File with the password; blanks around it are dropped.")
     ssl_ca_file: str = _setting("", "With TLS: PEM file of the authorities to trust. Empty: the system's.")
     ssl_certificate_file: str = _setting("", "With TLS: PEM file with the client's certificate.")
@@ -132,7 +134,7 @@ def unknown_variables(environment: Mapping[str, str]) -> list[str]:
 
 
 def settings_table() -> str:
-    """The Markdown table of docs/configuration.md."""
+    """The Markdown table of docs/configuration.md. To make it anew: python -m plangate.shell.settings"""
     lines = ["| setting | environment | default | meaning |", "| --- | --- | --- | --- |"]
     for item in fields(Settings):
         assert item.default is not MISSING
@@ -186,3 +188,7 @@ def _expected(kind: Any) -> str:
     if get_origin(kind) is Literal:
         return "one of " + ", ".join(get_args(kind))
     return {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[kind]
+
+
+if __name__ == "__main__":
+    print(settings_table(), end="")
