@@ -149,7 +149,7 @@ class BudgetRequested(Event, tag="budget_requested"):
 class ObservedEntry(Struct):
     """An entry as another planner saw it. Ids and costs are judged by the oracle, not by the decoder."""
 
-    id: str
+    id: Text
     priority: Int
     pinned: bool
     last_used_order: Int
@@ -161,8 +161,8 @@ class PlannerObserved(Event, tag="planner_observed"):
     planner: Id
     entries: Annotated[list[ObservedEntry], Meta(max_length=MAX_IDS)]
     status: Id
-    retained_ids: Annotated[list[str], Meta(max_length=MAX_IDS)]
-    evicted_ids: Annotated[list[str], Meta(max_length=MAX_IDS)]
+    retained_ids: Annotated[list[Text], Meta(max_length=MAX_IDS)]
+    evicted_ids: Annotated[list[Text], Meta(max_length=MAX_IDS)]
     budget_units: Any = None
     policy_version: Id | None = None
     accounting: Accounting | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -9,6 +10,8 @@ from msgspec import Meta, Struct
 
 from .events import INTEGER_BOUND, MAX_DEPENDENCIES, MAX_ENTRIES, MAX_ID, MAX_SPANS, Count, Id, Unit
 
+#: what no id or name may hold: control, bidirectional and line separating characters, surrogates (contract section 7)
+FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 Positive = Annotated[int, Meta(ge=1, le=INTEGER_BOUND)]
 
 
@@ -84,8 +87,12 @@ def parse_policy(document: Any, base: Policy = Policy()) -> Policy:
             changes[name] = _limits(value, base.limits, paths)
             continue
         try:
-            changes[name] = _convert(Policy, name, value)
+            changes[name] = parsed = _convert(Policy, name, value)
         except (msgspec.ValidationError, UnicodeError):
+            paths.append(name)
+            continue
+        texts = parsed if isinstance(parsed, tuple) else (parsed,)
+        if any(isinstance(t, str) and (FORBIDDEN.search(t) or len(t.encode()) > MAX_ID) for t in texts):
             paths.append(name)
     if paths:
         raise PolicyError(sorted(paths))

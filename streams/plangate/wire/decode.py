@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import msgspec
 
 from ..core.events import AnyEvent, Event, MalformedPlan, PlanEntry, PlanProposed, Replacement
+from ..core.policy import FORBIDDEN
 
-#: control characters, bidirectional overrides and isolates, line separators, surrogates (contract section 7)
-_FORBIDDEN = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]")
 _DECODER = msgspec.json.Decoder(AnyEvent)
 _TYPES = {kind.__struct_config__.tag: kind for kind in AnyEvent.__args__}
 _PATH = re.compile(r"at `\$\.?([^`]*)`")
@@ -49,7 +48,7 @@ def decode(value: bytes, limit: int) -> Event | Rejected:
 def _bad_texts(node: Any, path: str) -> Iterator[str]:
     """Paths of texts that no id may be, in an event's own fields."""
     if isinstance(node, str):
-        if _FORBIDDEN.search(node) or len(node.encode("utf-8", "replace")) > 256:
+        if FORBIDDEN.search(node) or len(node.encode("utf-8", "replace")) > 256:
             yield path
     elif isinstance(node, msgspec.Struct):
         for name in node.__struct_fields__:
