@@ -115,7 +115,7 @@ async def _append(client: Client, transcript: Transcript, window: str, console: 
 
 
 def _cut_inside_a_pair(spans: dict[str, dict[str, Any]], share: float) -> list[str]:
-    """The oldest spans up to a share of the cost, cut where a count of messages falls: between a call and its result."""
+    """The oldest spans up to a share of the cost, cut where a count falls: between a call and its result."""
     ids, target, cost, cut = list(spans), share * sum(s["cost_units"] for s in spans.values()), 0, 0
     for cut, key in enumerate(ids):
         partners = set(spans[key].get("pairs_with") or ())
@@ -173,7 +173,8 @@ def _show(console: Console, decision: dict[str, Any]) -> None:
         gone = len(decision["evicted_ids"]) + sum(len(c["covers"]) for c in decision["compressed"])
         why = f"{gone} spans go, {decision['retained_cost_units']} units stay, generation {decision['new_generation']}"
     elif kind == "deferred":
-        why = f"{decision['reason']}: plan {decision['plan_generation']}, live {decision['live_generation']}; run it again"
+        plan, live = decision["plan_generation"], decision["live_generation"]
+        why = f"{decision['reason']}: plan {plan}, live {live}; run it again"
     else:
         why = ", ".join(decision["reasons"])
         for orphan in decision["orphans"][:2]:

@@ -36,7 +36,9 @@ class Client:
         self._reader = asyncio.create_task(self._read())
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         await asyncio.sleep(0.5)
         self._reader.cancel()
         await self._consumer.stop()
@@ -73,7 +75,12 @@ class Client:
         return status is not None and status["source"]["offset"] >= self._sent[window]
 
     async def propose(
-        self, window: str, plan_id: str, generation: int, entries: list[dict[str, Any]], replacements: list[dict[str, Any]] | None = None
+        self,
+        window: str,
+        plan_id: str,
+        generation: int,
+        entries: list[dict[str, Any]],
+        replacements: list[dict[str, Any]] | None = None,
     ) -> dict[str, Any]:
         """Send a plan and wait for its decision."""
         head = {"type": "plan_proposed", "window_id": window, "plan_id": plan_id, "window_generation": generation}

@@ -16,7 +16,12 @@ from ..wire.replay import replay_lines
 
 @click.command("replay")
 @click.argument("file", type=click.File("rb"))
-@click.option("--policy", "policy_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Default policy (JSON).")
+@click.option(
+    "--policy",
+    "policy_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Default policy (JSON).",
+)
 def replay_command(file: BinaryIO, policy_file: Path | None) -> None:
     """Decide a file of events; print every output record as one JSON line. "-" is standard input."""
     try:

@@ -1,4 +1,4 @@
-"""``budget_requested``: plan over the live window, and pass the result through the gate where asked (contract section 5)."""
+"""``budget_requested``: plan over the live window, and put the result to the gate where asked (contract section 5)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ def request(ctx: Context, event: BudgetRequested) -> None:
         planner=planner,
         budget=event.budget_units if is_count(event.budget_units) else None,
         input_cost_units=0 if rejected else window.cost,
-        candidate_order=[{"span_id": k, "priority": p, "last_used_order": u, "cost_units": window.spans[k].cost} for p, u, k in ranked],
+        candidate_order=[
+            {"span_id": k, "priority": p, "last_used_order": u, "cost_units": window.spans[k].cost}
+            for p, u, k in ranked
+        ],
         evicted_ids=outcome.evicted,
         retained_ids=retained,
         retained_cost_units=outcome.used,

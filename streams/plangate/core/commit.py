@@ -5,7 +5,8 @@ from __future__ import annotations
 from .context import Context
 from .events import Span
 from .spans import fingerprint
-from .window import LiveSpan, Pending, Swap, Window
+from .state import LiveSpan, Pending, Swap
+from .window import Window
 
 
 def accept(ctx: Context, plan_id: str, scorer: str, evicted: list[str], swaps: list[Swap], *, confirm: bool) -> None:
@@ -19,7 +20,9 @@ def accept(ctx: Context, plan_id: str, scorer: str, evicted: list[str], swaps: l
         apply_commit(ctx, plan_id, evicted, swaps)
 
 
-def apply_commit(ctx: Context, plan_id: str, evicted: list[str] | tuple[str, ...], swaps: list[Swap] | tuple[Swap, ...]) -> None:
+def apply_commit(
+    ctx: Context, plan_id: str, evicted: list[str] | tuple[str, ...], swaps: list[Swap] | tuple[Swap, ...]
+) -> None:
     """Evict, replace, and let what named a covered span name its replacement: one change of the window."""
     window = ctx.window
     for key in evicted:

@@ -11,7 +11,8 @@ import msgspec
 from .events import Event, event_name
 from .policy import Policy
 from .records import AuditRecord, Decision, Record, Repeated, Source, WindowAlert, WindowStatus, canonical
-from .window import Change, Window
+from .state import Change
+from .window import Window
 
 CHANGES_KEPT, IDS_PER_CHANGE, ESCALATIONS_SHOWN = 64, 256, 64
 
@@ -33,7 +34,11 @@ class Context:
     @property
     def common(self) -> dict[str, Any]:
         """Fields that every record carries."""
-        return {"window_id": self.window.head.window_id, "policy_version": self.policy.policy_version, "source": self.source}
+        return {
+            "window_id": self.window.head.window_id,
+            "policy_version": self.policy.policy_version,
+            "source": self.source,
+        }
 
     def emit(self, kind: type[Record], **fields: Any) -> None:
         self.out.append(kind(**{**self.common, **fields}))
@@ -43,7 +48,7 @@ class Context:
         self.emit(WindowAlert, alert=name, generation=head.generation if head.seen else None, **fields)
 
     def audit(self, kind: str, decision: Decision | None = None, value: bytes = b"") -> None:
-        """Append a link to the window's chain: a decision, an authority change or a host rewrite (contract section 1)."""
+        """Append a link to the window's chain: decision, authority change or host rewrite (contract section 1)."""
         head = self.window.head
         record = AuditRecord(
             **self.common,
@@ -60,7 +65,7 @@ class Context:
         self.out.append(record)
 
     def changed(self, event: str, span_ids: list[str], *, append: bool = False) -> None:
-        """Count a change of the window; appends do not count under ``generation_counts: rewrites`` (contract section 3)."""
+        """Count a change of the window; under ``generation_counts: rewrites`` appends do not (contract section 3)."""
         if append and self.policy.generation_counts == "rewrites":
             return
         window, head = self.window, self.window.head

@@ -24,7 +24,11 @@ def locate(event: PipelineObserved) -> tuple[str, str | None, str | None]:
     if rendered is not None and expected in rendered:
         return "present-in-rendered-prompt", None, None
     kept = None if retained is None else expected in retained
-    if kept is None and evicted is not None and (expected in evicted or (eligible is not None and expected in eligible)):
+    if (
+        kept is None
+        and evicted is not None
+        and (expected in evicted or (eligible is not None and expected in eligible))
+    ):
         kept = expected not in evicted
     in_eligible = None if eligible is None else expected in eligible
     if evicted is not None and expected in evicted:

@@ -23,8 +23,9 @@ Cost = Annotated[int, Meta(ge=1, le=INTEGER_BOUND)]
 Unit = Annotated[float, Meta(ge=0, le=1)]
 Edges = Annotated[list[Id], Meta(max_length=MAX_DEPENDENCIES)]
 Kind = Literal[
-    "system", "user", "assistant", "tool_call", "tool_result", "reasoning", "document", "diff", "summary", "memory", "other"
-]
+    "system", "user", "assistant", "tool_call", "tool_result", "reasoning", "document", "diff", "summary", "memory",
+    "other",
+]  # fmt: skip
 
 
 class Accounting(Struct):
@@ -57,7 +58,7 @@ class Span(Struct):
 
 
 class Event(Struct, tag_field="type", kw_only=True):
-    """What all events share. ``sequence`` and ``event_id`` make redelivery harmless; ``authority_seq`` is for signed events."""
+    """What all events share. ``sequence``, ``event_id`` and ``authority_seq`` make redelivery harmless."""
 
     window_id: Id
     sequence: Int | None = None
@@ -138,7 +139,7 @@ class MalformedPlan(Event, tag="plan_proposed"):
 
 
 class BudgetRequested(Event, tag="budget_requested"):
-    """``budget_units`` is judged by the planner, which rejects what is not a non-negative integer (contract section 5)."""
+    """``budget_units`` is judged by the planner: rejected unless a non-negative integer (contract section 5)."""
 
     request_id: Id
     budget_units: Any = None
@@ -217,7 +218,7 @@ class SpanUnpinned(Event, tag="span_unpinned"):
 
 
 class PolicySet(Event, tag="policy_set"):
-    """``policy`` is parsed by :mod:`plangate.core.policy`: a bad one is rejected whole, with an alert (contract section 8)."""
+    """``policy`` is parsed by :mod:`plangate.core.policy`; a bad one is rejected whole (contract section 8)."""
 
     policy: Any
 
@@ -233,9 +234,9 @@ class CompressionApproved(Event, tag="compression_approved"):
 AUTHORITY_EVENTS = (SpanPinned, SpanUnpinned, PolicySet, CompressionApproved)
 
 AnyEvent = (
-    WindowOpened | SpanAppended | SpanEdited | SpansRemoved | WindowResynced | SpansUsed | PlanProposed | BudgetRequested
-    | PlannerObserved | PipelineObserved | CostReported | PlanCommitted | PlanCommitFailed | WindowClosed | SpanPinned
-    | SpanUnpinned | PolicySet | CompressionApproved
+    WindowOpened | SpanAppended | SpanEdited | SpansRemoved | WindowResynced | SpansUsed | PlanProposed
+    | BudgetRequested | PlannerObserved | PipelineObserved | CostReported | PlanCommitted | PlanCommitFailed
+    | WindowClosed | SpanPinned | SpanUnpinned | PolicySet | CompressionApproved
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ from .context import Context
 from .events import Span, SpanAppended, SpanEdited, SpansRemoved, SpansUsed, WindowResynced
 from .pending import append_breaks, lapse
 from .spans import add_spans, close_obligations, edges_of, fingerprint, live_span, missing_edges, settle_pins
-from .window import LiveSpan
+from .state import LiveSpan
 
 
 def append(ctx: Context, event: SpanAppended) -> None:
@@ -70,7 +70,8 @@ def _missing_alert(ctx: Context, live: LiveSpan) -> None:
         rows = []
         for key in missing:
             gone = ctx.window.left.get(key)
-            rows.append({"span_id": key, "state": "left", "by": gone.by} if gone else {"span_id": key, "state": "never_seen"})
+            state = {"state": "left", "by": gone.by} if gone else {"state": "never_seen"}
+            rows.append({"span_id": key, **state})
         ctx.alert("orphan_at_birth", span_id=live.id, missing=rows)
 
 
@@ -132,7 +133,7 @@ def remove(ctx: Context, event: SpansRemoved) -> None:
 
 
 def resync(ctx: Context, event: WindowResynced) -> None:
-    """The host restates the whole live set, in order: every span takes the next running number; pins of restated spans stay."""
+    """The host restates the whole live set, in order: each takes the next running number and keeps its pin."""
     window = ctx.window
     ids = [span.span_id for span in event.spans]
     if len(set(ids)) < len(ids):

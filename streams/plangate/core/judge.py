@@ -13,7 +13,8 @@ from .orphans import Analysis
 from .plan import Plan
 from .records import Compressed, PlanAccepted, PlanRefused, Rescored, Resolution
 from .scorers import Scorer
-from .window import Swap, Window
+from .state import Swap
+from .window import Window
 
 Refuse = Callable[..., PlanRefused]
 
@@ -77,7 +78,7 @@ def retained_cost(window: Window, plan: Plan, analysis: Analysis) -> int:
 
 
 def _means(plan: Plan, analysis: Analysis) -> tuple[float | None, float | None]:
-    """Mean relevance of the kept entries before and after the commit; scores that are gone count in neither sum nor number."""
+    """Mean relevance of the kept entries before and after the commit; scores that are gone are left out."""
     before = [keep.relevance for keep in plan.keeps.values()]
     after = [score for key, keep in plan.keeps.items() if (score := analysis.rescored(keep, key)) is not None]
     return (fsum(before) / len(before) if before else None, fsum(after) / len(after) if after else None)
@@ -86,7 +87,9 @@ def _means(plan: Plan, analysis: Analysis) -> tuple[float | None, float | None]:
 def _pin_violations(window: Window, plan: Plan) -> list[str]:
     found = [key for key, span in plan.evicted.items() if span.pinned]
     if any(span.pinned for span in plan.compressed.values()):
-        approved = {c for swap in plan.swaps for c in swap.covers if f"{c}\0{swap.span_id}\0{swap.cost}" in window.approvals}
+        approved = {
+            c for swap in plan.swaps for c in swap.covers if f"{c}\0{swap.span_id}\0{swap.cost}" in window.approvals
+        }
         found += [key for key, span in plan.compressed.items() if span.pinned and key not in approved]
     return found
 
@@ -117,7 +120,9 @@ def _straddles(window: Window, analysis: Analysis) -> bool:
 
 def _between(window: Window, swaps: list[Swap], going: dict) -> bool:
     """Whether a replacement that is not in place would stand between two retained partners of one pair."""
-    places = [min((window.spans[c].place for c in s.covers if c in window.spans), default=0) for s in swaps if not s.in_place]
+    places = [
+        min((window.spans[c].place for c in s.covers if c in window.spans), default=0) for s in swaps if not s.in_place
+    ]
     if not any(places):
         return False
     lows, highs = window.pair_places()
@@ -142,7 +147,9 @@ def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis,
     evicted = sorted(key for key in analysis.going if key in plan.evicted)
     cost = retained_cost(window, plan, analysis)
     confirm = ctx.policy.commit == "on_confirm"
-    unmet = (r for r in window.unmet.keys() if r in window.spans and (r not in analysis.going or r in analysis.in_place))
+    unmet = (
+        r for r in window.unmet.keys() if r in window.spans and (r not in analysis.going or r in analysis.in_place)
+    )
     rescored = [
         Rescored(key, keep.relevance, analysis.rescored(keep, key))
         for key, keep in plan.keeps.items()
@@ -158,9 +165,7 @@ def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis,
         new_generation=head.generation + 1,
         evicted_ids=evicted,
         commit_order=commit_order(window, evicted),
-        compressed=[
-            Compressed(s.span_id, sorted(s.covers)) for s in sorted(analysis.swaps, key=lambda s: s.span_id)
-        ],
+        compressed=[Compressed(s.span_id, sorted(s.covers)) for s in sorted(analysis.swaps, key=lambda s: s.span_id)],
         amended_retained_ids=sorted(taken),
         rescored=sorted(rescored, key=lambda r: r.span_id),
         preexisting_orphans=sorted(unmet),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .context import Context
 from .records import Decision, PlanRefused, Repeated, canonical, fit
-from .window import Decided, Tracked, Window
+from .state import Decided, Tracked
+from .window import Window
 
 #: room that headers, keys and the batch frame need beside a value of the largest size
 FRAME_BYTES = 65_536 // 2
@@ -26,7 +27,9 @@ def record(ctx: Context, decision: Decision) -> bytes:
         return value
     if decision.plan_id in window.decisions:
         del window.decisions[decision.plan_id]
-    window.decisions[decision.plan_id] = Decided(head.decided, head.generation, isinstance(decision, PlanRefused), value)
+    window.decisions[decision.plan_id] = Decided(
+        head.decided, head.generation, isinstance(decision, PlanRefused), value
+    )
     head.decided += 1
     for key in list(window.decisions)[: max(0, len(window.decisions) - ctx.policy.decisions_remembered)]:
         if window.decisions[key].generation == head.generation:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from .plan import Keep, Plan
 from .records import Broken, Orphan
 from .scorers import Scorer
-from .window import LiveSpan, Swap, Window
+from .state import LiveSpan, Swap
+from .window import Window
 
 EVIDENCE = ("declared", "cited", "verbatim")
 
@@ -126,7 +127,7 @@ class Analysis:
     # -- amendment ---------------------------------------------------------------------------------------------
 
     def amend(self) -> set[str]:
-        """Take back, round by round and all at once, what goes and stands in an orphan's list. Gives what was taken back."""
+        """Take back, round by round, what goes and stands in an orphan's list. Gives what was taken back."""
         taken: set[str] = set()
         watched, pointer = set(self.breaks), 0
         last = next((place for place, r in reversed(self.window.prefixes) if r not in self.going), 0)
@@ -145,7 +146,9 @@ class Analysis:
                 swap = self.covering.get(key)
                 if swap is not None and key in self.plan.compressed:
                     back.update((c, None) for c in swap.covers if c in self.going)
-            dropped = {self.covering[key].span_id for key in back if key in self.covering and key in self.plan.compressed}
+            dropped = {
+                self.covering[key].span_id for key in back if key in self.covering and key in self.plan.compressed
+            }
             self.swaps = [swap for swap in self.swaps if swap.span_id not in dropped]
             watched = set()
             for key in back:

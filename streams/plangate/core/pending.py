@@ -8,7 +8,7 @@ from .events import PlanCommitFailed, PlanCommitted, SpanAppended
 from .publish import publish
 from .reasons import REASONS
 from .records import PlanDeferred, Source
-from .window import Pending
+from .state import Pending
 
 
 def confirm(ctx: Context, event: PlanCommitted | PlanCommitFailed) -> None:

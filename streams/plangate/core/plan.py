@@ -6,7 +6,8 @@ from msgspec import Struct
 
 from .events import Citation, PlanEntry, PlanProposed
 from .policy import Policy
-from .window import LiveSpan, Swap, Window
+from .state import LiveSpan, Swap
+from .window import Window
 
 
 class Keep(Struct):
@@ -46,7 +47,7 @@ def _larger(one: float | None, other: float | None) -> float | None:
 
 
 def _merged(one: Keep, other: Keep) -> Keep:
-    """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support win."""
+    """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support."""
     cited = None
     if one.cited is not None and other.cited is not None:
         cited = dict(one.cited)

@@ -7,13 +7,14 @@ from typing import Any
 
 from msgspec import Struct
 
-from .window import LiveSpan, Window
+from .state import LiveSpan
+from .window import Window
 
 BLOCKED = "pinned context exceeds the available budget"
 
 
 class Outcome(Struct):
-    """A planner's answer. ``evicted`` in eviction order; ``pinned_units`` and ``shortfall_units`` only where blocked."""
+    """A planner's answer. ``evicted`` in eviction order; the two last only where blocked."""
 
     status: str
     evicted: list[str]
@@ -131,7 +132,7 @@ def _unit(window: Window, first: str, gone: set[str], floor: _Floor) -> list[str
 
 
 def _stuck(window: Window) -> set[str]:
-    """Spans whose unit holds a pinned or open span: everything such a span needs, pairs with, or stands behind unchanged."""
+    """Spans whose unit holds a pinned or open span: all it needs, pairs with, or stands behind unchanged."""
     stuck = {key for key, span in window.spans.items() if span.pinned or span.open}
     stack = list(stuck)
     by_place: list[LiveSpan] | None = None

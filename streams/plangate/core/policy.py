@@ -46,7 +46,10 @@ class Policy(Struct, frozen=True):
     policy_version: Id = "default/1"
     commit: Literal["on_accept", "on_confirm"] = "on_accept"
     generation_counts: Literal["every_change", "rewrites"] = "every_change"
-    scorers: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)] = ("declared-provenance/1", "additive-support/1")
+    scorers: Annotated[tuple[Id, ...], Meta(min_length=1, max_length=64)] = (
+        "declared-provenance/1",
+        "additive-support/1",
+    )
     keep_threshold: Unit = 0.5
     amend_plans: bool = False
     compressed_evidence: Literal["standing", "leaving"] = "standing"
@@ -68,9 +71,10 @@ class PolicyError(ValueError):
         self.paths = paths
 
 
+DEFAULT = Policy()
 
 
-def parse_policy(document: Any, base: Policy = Policy()) -> Policy:
+def parse_policy(document: Any, base: Policy = DEFAULT) -> Policy:
     """Lay a decoded document over ``base``; absent and null fields keep the base's value (contract section 8).
 
     Raises :class:`PolicyError` when a field does not parse or a limit is looser than the base's.

@@ -31,7 +31,8 @@ def publish(ctx: Context, decision: Decision, plan: PlanProposed | MalformedPlan
         orphans=len(orphans),
         orphan_ids=[o.span_id for o in orphans],
         input_cost_units=ctx.cost_before,
-        retained_cost_units=getattr(decision, "retained_cost_units", None) or (resolution and resolution.retained_cost_units),
+        retained_cost_units=getattr(decision, "retained_cost_units", None)
+        or (resolution and resolution.retained_cost_units),
         mean_relevance_before=means[0],
         mean_relevance_after=means[1],
     )

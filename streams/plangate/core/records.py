@@ -253,10 +253,14 @@ class DeadLetter(Struct, tag_field="type", tag="dead_letter", kw_only=True):
 
 
 def fit(record: Record, limit: int) -> Record:
-    """Cut the longest lists until the record's bytes fit ``limit``; ``cut`` tells count and digest of each (contract section 7)."""
+    """Cut the longest lists until the bytes fit ``limit``; ``cut`` has count and digest (contract section 7)."""
     size = len(canonical(record))
     while size > limit:
-        sizes = {f: len(_ENCODER.encode(v)) for f in record.__struct_fields__ if isinstance(v := getattr(record, f), list) and v}
+        sizes = {
+            f: len(_ENCODER.encode(v))
+            for f in record.__struct_fields__
+            if isinstance(v := getattr(record, f), list) and v
+        }
         if not sizes:
             raise ValueError("a record without lists exceeds its limit")
         name = max(sorted(sizes), key=sizes.__getitem__)

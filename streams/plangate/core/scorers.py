@@ -1,7 +1,7 @@
-"""Scorers: versioned, deterministic, total functions that say what is left of a score after a commit (contract section 4, step 5).
+"""Scorers, versioned, deterministic and total: what is left of a score after a commit (contract section 4, step 5).
 
-More can be added by the entry point group ``plangate.scorers``: an object with ``can_rescore`` and ``rescore`` as below,
-under its versioned name.
+More can be added by the entry point group ``plangate.scorers``: an object with ``can_rescore`` and ``rescore`` as
+below, under its versioned name.
 """
 
 from __future__ import annotations

@@ -32,7 +32,9 @@ def observe(ctx: Context, event: PlannerObserved) -> None:
     if not agree and not differences and event.evicted_ids != ours.evicted:
         ranks = {key: i for i, key in enumerate(ours.evicted)}
         moved = [key for i, key in enumerate(event.evicted_ids) if ranks.get(key) != i]
-        differences = [{"span_id": key, "old": "evicted", "new": "evicted", "cause": "order_ignored"} for key in sorted(moved)]
+        differences = [
+            {"span_id": key, "old": "evicted", "new": "evicted", "cause": "order_ignored"} for key in sorted(moved)
+        ]
     ctx.emit(
         ShadowCompared,
         case_id=event.case_id,

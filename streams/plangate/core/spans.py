@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from .events import Span
-from .window import LiveSpan, Window
+from .state import LiveSpan
+from .window import Window
 
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -22,7 +23,7 @@ def edges_of(ids: list[str] | None, own: str) -> tuple[str, ...]:
 
 
 def fingerprint(span: Span) -> bytes:
-    """What "the same fields" means for a repeated append: as sent, defaults filled in, lists as sets (contract section 3)."""
+    """What "the same fields" means for a repeated append: as sent, defaults in, lists as sets (contract section 3)."""
     lists = (span.depends_on, span.needs_verbatim, span.required_by, span.pairs_with, span.closes, span.derived_from)
     fields = (
         span.kind or "other",
@@ -62,7 +63,9 @@ def live_span(span: Span, place: int, *, signed: bool) -> LiveSpan:
     )
 
 
-def add_spans(window: Window, spans: Iterable[Span], *, signed: bool, unsigned: frozenset[str] = frozenset()) -> list[LiveSpan]:
+def add_spans(
+    window: Window, spans: Iterable[Span], *, signed: bool, unsigned: frozenset[str] = frozenset()
+) -> list[LiveSpan]:
     """Link new spans, all of the event being there for each other. ``unsigned``: ids that once were so, and stay so."""
     added: list[LiveSpan] = []
     for span in spans:
@@ -100,7 +103,7 @@ def is_tainted(window: Window, span: LiveSpan) -> bool:
 
 
 def settle_pins(window: Window, spans: Iterable[Span], *, signed: bool) -> tuple[list[tuple[str, str]], bool]:
-    """Judge the pin requests of an event and meet waiting pins: alerts as (name, span_id), and whether a pin was granted."""
+    """Judge the pin requests of an event and meet waiting pins: alerts (name, span_id), whether a pin was granted."""
     alerts: list[tuple[str, str]] = []
     granted = False
     for span in spans:

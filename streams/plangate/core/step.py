@@ -9,9 +9,28 @@ from .budget import request
 from .context import Context
 from .diagnosis import compare_cost, locate_loss
 from .events import (
-    AUTHORITY_EVENTS, BudgetRequested, CompressionApproved, CostReported, Event, MalformedPlan, PipelineObserved,
-    PlanCommitFailed, PlanCommitted, PlannerObserved, PlanProposed, PolicySet, SpanAppended, SpanEdited, SpanPinned,
-    SpansRemoved, SpansUsed, SpanUnpinned, WindowClosed, WindowOpened, WindowResynced, event_name,
+    AUTHORITY_EVENTS,
+    BudgetRequested,
+    CompressionApproved,
+    CostReported,
+    Event,
+    MalformedPlan,
+    PipelineObserved,
+    PlanCommitFailed,
+    PlanCommitted,
+    PlannerObserved,
+    PlanProposed,
+    PolicySet,
+    SpanAppended,
+    SpanEdited,
+    SpanPinned,
+    SpansRemoved,
+    SpansUsed,
+    SpanUnpinned,
+    WindowClosed,
+    WindowOpened,
+    WindowResynced,
+    event_name,
 )  # fmt: skip
 from .gate import propose
 from .host import append, edit, remove, resync, use

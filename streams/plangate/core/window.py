@@ -1,136 +1,19 @@
 """The live state of one window (contract section 3): spans, what left, memories, and the indexes over them.
 
-What must survive a restart lies in ``head`` and in the :class:`Tracked` maps, which note what changed since the last
-changelog record. Everything else is derived and rebuilt. Indexes make a plan cost its own size and the edges of what
-leaves, never the size of the window.
+What must survive a restart lies in ``head`` and in the :class:`~plangate.core.state.Tracked` maps, which note what
+changed since the last changelog record. Everything else is derived and rebuilt. Indexes make a plan cost its own size
+and the edges of what leaves, never the size of the window.
 """
 
 from __future__ import annotations
 
-from typing import Any, Generic, TypeVar
+from typing import Any
 
-from msgspec import Struct
 from sortedcontainers import SortedList
 
 from .links import Links
 from .policy import Policy
-
-Value = TypeVar("Value")
-
-
-class LiveSpan(Struct, array_like=True, gc=False):
-    """A span as it stands in the window. ``depends`` includes ``verbatim``; ``required`` holds only ids live when declared."""
-
-    id: str
-    kind: str
-    cost: int
-    priority: int
-    used: int
-    place: int
-    sent: bytes
-    signed: bool = False
-    pinned: bool = False
-    open: bool = False
-    prefix: bool = False
-    depends: tuple[str, ...] = ()
-    verbatim: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()
-    derived: tuple[str, ...] = ()
-
-
-class Left(Struct, array_like=True, gc=False):
-    """What must be known of a span that left: by what, and its lineage (contract section 3, pins and reuse of ids)."""
-
-    by: str
-    signed: bool = False
-    derived: tuple[str, ...] = ()
-    required: tuple[str, ...] = ()
-
-
-class Decided(Struct, array_like=True):
-    """A recorded decision: its bytes are given again for the same plan_id (contract section 4, step 1)."""
-
-    number: int
-    generation: int
-    refused: bool
-    value: bytes
-
-
-class Change(Struct, array_like=True):
-    generation: int
-    event: str
-    span_ids: tuple[str, ...]
-    count: int
-
-
-class Swap(Struct, array_like=True):
-    """A replacement as accepted: the new span and what it stands for."""
-
-    span_id: str
-    covers: tuple[str, ...]
-    cost: int
-    priority: int | None
-    in_place: bool
-
-
-class Pending(Struct, array_like=True):
-    """An acceptance that waits for the runtime's confirmation (policy ``commit: on_confirm``)."""
-
-    plan_id: str
-    partition: int
-    offset: int
-    scorer: str
-    evicted: tuple[str, ...]
-    swaps: tuple[Swap, ...]
-    deferred: int = 0
-
-
-class Head(Struct, array_like=True):
-    """The scalars of a window."""
-
-    window_id: str
-    last_offset: int = -1
-    seen: bool = False
-    closed: bool = False
-    generation: int = 0
-    running: int = 0
-    budget: int | None = None
-    highest_turn: int = 0
-    sequence: int | None = None
-    gap: bool = False
-    streak: int = 0
-    proposals: int = 0
-    decided: int = 0
-    changed: int = 0
-    remembered: int = 0
-    policy: dict[str, Any] | None = None
-    pending: Pending | None = None
-    method: str | None = None
-    mixed: bool = False
-    audited: int = 0
-    audit_hash: str = ""
-
-
-class Tracked(dict[str, Value], Generic[Value]):
-    """A dict that knows which keys changed since :meth:`settle`. Values are replaced, or marked with :meth:`touch`."""
-
-    __slots__ = ("dirty",)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.dirty: set[str] = set()
-
-    def __setitem__(self, key: str, value: Value) -> None:
-        self.dirty.add(key)
-        super().__setitem__(key, value)
-
-    def __delitem__(self, key: str) -> None:
-        self.dirty.add(key)
-        super().__delitem__(key)
-
-    def touch(self, key: str) -> None:
-        self.dirty.add(key)
+from .state import Change, Decided, Head, Left, LiveSpan, Tracked
 
 
 class Window:
@@ -216,7 +99,7 @@ class Window:
             self._pair_places(span, add=True)
 
     def unlink(self, span: LiveSpan, *, keep_required: bool = False) -> None:
-        """Take a span out of the live set. With ``keep_required`` what it was required by still depends on it, unmet."""
+        """Take a span out of the live set. With ``keep_required`` what required it still depends on it, unmet."""
         key = span.id
         if self.lows is not None:
             self._pair_places(span, add=False)

@@ -133,8 +133,11 @@ def _paths(document: dict[str, Any], error: Exception) -> list[str]:
                 msgspec.convert(item, kind)
             except (msgspec.ValidationError, RecursionError, UnicodeError) as bad:
                 found.append(_path(bad, f"{name}[{i}]"))
-    rest = {k: ([] if k in ("entries", "replacements") and isinstance(v, list) and len(v) <= 20_000 else v) for k, v in document.items()}
-    for name in [*PlanProposed.__struct_fields__]:
+    rest = {
+        k: ([] if k in ("entries", "replacements") and isinstance(v, list) and len(v) <= 20_000 else v)
+        for k, v in document.items()
+    }
+    for _ in PlanProposed.__struct_fields__:
         try:
             msgspec.convert(rest, PlanProposed)
             break
@@ -165,5 +168,3 @@ def _attributed(document: Any, paths: list[str]) -> Event | Rejected:
                 plan.paths = paths
                 return plan
     return Rejected("invalid_field", paths[0])
-
-

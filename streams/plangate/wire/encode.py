@@ -23,8 +23,10 @@ class Out(NamedTuple):
     headers: Headers
 
 
-def encode(record: Record | Repeated, policy: Policy, redaction_key: bytes, coordinates: str, trace: Headers, number: int) -> list[Out]:
-    """A refusal goes out twice: beside all decisions, and for those who escalate. ``number`` sets apart the CloudEvents ids."""
+def encode(
+    record: Record | Repeated, policy: Policy, redaction_key: bytes, coordinates: str, trace: Headers, number: int
+) -> list[Out]:
+    """A refusal goes out twice: with all decisions, and to those who escalate. ``number``: for the CloudEvents id."""
     if isinstance(record, Repeated):
         tag = "plan_refused" if record.refused else "plan_decision"
         headers = [*_headers(tag, coordinates, number), ("plangate-duplicate", b"1"), *trace]
@@ -45,7 +47,9 @@ def encode(record: Record | Repeated, policy: Policy, redaction_key: bytes, coor
 
 def encode_dead_letter(letter: DeadLetter, trace: Headers) -> Out:
     coordinates = f"{letter.topic}/{letter.partition}/{letter.offset}"
-    return Out("dead-letters", coordinates.encode(), canonical(letter), [*_headers("dead_letter", coordinates, 0), *trace])
+    return Out(
+        "dead-letters", coordinates.encode(), canonical(letter), [*_headers("dead_letter", coordinates, 0), *trace]
+    )
 
 
 def _headers(tag: str, coordinates: str, number: int) -> Headers:

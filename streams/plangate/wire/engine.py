@@ -8,8 +8,9 @@ from typing import NamedTuple
 from ..core.events import Event
 from ..core.policy import Policy
 from ..core.records import DeadLetter, Source
+from ..core.state import Head
 from ..core.step import UNSIGNED, Rejection, Signature, step
-from ..core.window import Head, Window
+from ..core.window import Window
 from .decode import Rejected, decode
 from .encode import Headers, Out, encode, encode_dead_letter
 from .keyring import KEY_ID, SIGNATURE, Keyring

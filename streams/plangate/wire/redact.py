@@ -15,8 +15,8 @@ from ..core.records import Record
 #: texts of our own vocabulary, numbers of ours, and names that operators gave to methods and planners
 _PLAIN = frozenset(
     {
-        "window_id", "contract_version", "policy_version", "source", "cut", "decision_id", "outcome", "reasons", "reason",
-        "generation", "scorer", "alert", "event", "limit", "paths", "planner", "status", "stage", "last_seen",
+        "window_id", "contract_version", "policy_version", "source", "cut", "decision_id", "outcome", "reasons",
+        "reason", "generation", "scorer", "alert", "event", "limit", "paths", "planner", "status", "stage", "last_seen",
         "first_absent", "accounting", "state", "component", "method", "input_version", "scope", "units",
     }
 )  # fmt: skip

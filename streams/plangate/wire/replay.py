@@ -30,7 +30,9 @@ class _Line(msgspec.Struct):
     value: msgspec.Raw
 
 
-def replay(lines: Iterable[bytes], policy: Policy | None = None, redaction_key: bytes = DEFAULT_REDACTION_KEY) -> Iterator[Out]:
+def replay(
+    lines: Iterable[bytes], policy: Policy | None = None, redaction_key: bytes = DEFAULT_REDACTION_KEY
+) -> Iterator[Out]:
     """Every output of every line, as partition 0 with the line number from 0 as offset."""
     engine, windows = Engine(policy, redaction_key=redaction_key), {}
     for offset, line in enumerate(lines):
@@ -66,7 +68,9 @@ def _unwrapped(line: bytes) -> tuple[bytes, str | None]:
     return bytes(wrapper.value), source
 
 
-def replay_lines(lines: Iterable[bytes | str], policy: Policy | None = None, redaction_key: bytes = DEFAULT_REDACTION_KEY) -> Iterator[bytes]:
+def replay_lines(
+    lines: Iterable[bytes | str], policy: Policy | None = None, redaction_key: bytes = DEFAULT_REDACTION_KEY
+) -> Iterator[bytes]:
     """Output lines {"topic", "key", "value"} as JSON bytes; ``value`` holds the published bytes as they are."""
     as_bytes = (line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line for line in lines)
     for out in replay(as_bytes, policy, redaction_key):

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from ..core.policy import Policy, parse_policy
-from ..core.window import Change, Decided, Head, Left, LiveSpan, Window
+from ..core.state import Change, Decided, Head, Left, LiveSpan
+from ..core.window import Window
 
 VERSION = 1
 Items = dict[str, list[tuple[str, Any]]]
@@ -55,7 +56,11 @@ def take_patch(window: Window, full: bool = False) -> bytes:
             if tracked:
                 items[name] = list(tracked.items())
         elif tracked.dirty:
-            held = [k for k in tracked if k in tracked.dirty] if name in _ORDERED else sorted(tracked.dirty & tracked.keys())
+            held = (
+                [k for k in tracked if k in tracked.dirty]
+                if name in _ORDERED
+                else sorted(tracked.dirty & tracked.keys())
+            )
             if held:
                 items[name] = [(key, tracked[key]) for key in held]
             if gone := sorted(tracked.dirty - tracked.keys()):
@@ -65,7 +70,7 @@ def take_patch(window: Window, full: bool = False) -> bytes:
 
 
 def apply_patch(window: Window | None, patch: bytes, default: Policy | None = None, *, rebuild: bool = True) -> Window:
-    """Lay a patch over a window (None: a new one). With ``rebuild=False`` the caller calls ``window.rebuild()`` at the end."""
+    """Lay a patch over a window (None: a new one). With ``rebuild=False`` the caller must call ``window.rebuild()``."""
     version = msgspec.msgpack.decode(patch, type=_Version).version
     if version > VERSION:
         raise StateVersionError(f"state version {version} is newer than {VERSION}, which this program reads")
