@@ -7,12 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from wirekit import SAMPLES, Bench, Json, raw
+from wirekit import KEYS, SAMPLES, TOPIC, Bench, Json, raw
 
 from plangate.core.events import AnyEvent, Event, MalformedPlan
 from plangate.core.policy import Limits, Policy
 from plangate.wire.decode import Rejected, decode
 from plangate.wire.engine import Engine
+from plangate.wire.keyring import sign
 
 LIMIT = 8_388_608
 OPEN = b'{"type":"window_opened","window_id":"w"'
@@ -179,3 +180,19 @@ def test_ids_at_their_limits() -> None:
     assert decode(raw({"type": "window_opened", "window_id": "é" * 128}), LIMIT).window_id == "é" * 128
     for bad in ("é" * 129, "a\u007f", "a\u0085", "a\n", "a\u200f", "a\ufeff"):
         assert isinstance(decode(raw({"type": "window_opened", "window_id": bad}), LIMIT), Rejected)
+
+
+@pytest.mark.parametrize("field", ["policy_version", "scorers", "planner", "shadow_planner"])
+@pytest.mark.parametrize("bad", ["\\ud800", "\\u202e", "\\u0000", "\\u00e9" * 200])
+def test_a_policy_whose_names_no_output_may_hold_is_rejected(field: str, bad: str) -> None:
+    """A lone surrogate in a name that every output carries once stopped the engine."""
+    value = f'["{bad}"]' if field == "scorers" else f'"{bad}"'
+    text = f'{{"type":"policy_set","window_id":"w","authority_seq":1,"policy":{{"{field}":{value}}}}}'.encode()
+    outs = [json.loads(out.value) for out in Bench().feed(text, sign(KEYS["ps"], "ps", TOPIC, text))]
+    assert [(o["alert"], o["paths"]) for o in outs] == [("policy_rejected", [field])]
+
+
+def test_observed_ids_have_the_limit_of_ids() -> None:
+    observed = next(s for s in SAMPLES if s["type"] == "planner_observed")
+    for field in ("retained_ids", "evicted_ids"):
+        assert [o["path"] for o in letters(raw(observed | {field: ["x" * 257]}))] == [f"{field}[0]"]

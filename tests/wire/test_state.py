@@ -74,7 +74,8 @@ class Stream:
                      "commit": rng.random() < 0.3}  # fmt: skip
         elif pick == 7:
             body |= {"type": "cost_reported", "artifact_id": rng.choice("xy"), "component": rng.choice("abc"),
-                     "method": "m", "input_version": "1", "scope": "s", "units": "u", "value": rng.randrange(3)}  # fmt: skip
+                     "method": "m", "input_version": "1", "scope": "s", "units": "u",
+                     "value": rng.randrange(3)}  # fmt: skip
         elif pick == 8:
             body |= {"type": "policy_set", "policy": {
                 "policy_version": f"v{self.names}", "commit": rng.choice(("on_accept", "on_confirm")),
@@ -84,7 +85,8 @@ class Stream:
                      "pin_reason": "r"}  # fmt: skip
         elif pick == 10:
             body |= {"type": "compression_approved", "span_id": rng.choice(some),
-                     "replacement_id": f"r{self.names + 1}", "cost_units": 1, "reviewer": "v", "reason": "r"}  # fmt: skip
+                     "replacement_id": f"r{self.names + 1}", "cost_units": 1,
+                     "reviewer": "v", "reason": "r"}  # fmt: skip
         else:
             body |= {"type": "span_unpinned", "span_id": rng.choice(some), "reason": "r"}
         signed = pick >= 8 or rng.random() < 0.2
