@@ -31,7 +31,7 @@ Kind = Literal[
 class Accounting(Struct):
     """How a cost was counted: the method and the version of what it was applied to."""
 
-    method: Id
+    method: Id | None = None
     input_version: Text | None = None
 
 

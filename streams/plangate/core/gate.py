@@ -32,7 +32,7 @@ def propose(ctx: Context, plan: PlanProposed | MalformedPlan) -> None:
         ctx.after()
     if isinstance(decision, PlanDeferred) and decision.reason == "generation_changed":
         if head.streak == ctx.policy.starvation_after:
-            ctx.alert("plans_starving", plan_id=plan.plan_id, consecutive_deferrals=head.streak)
+            ctx.alert("plans_starving", consecutive_deferrals=head.streak)
     else:
         head.streak = 0
     if isinstance(decision, PlanDeferred) and decision.reason == "commit_pending" and head.pending is not None:

@@ -18,6 +18,7 @@ def append(ctx: Context, event: SpanAppended) -> None:
         return
     new = [span for span in event.spans if span.span_id not in window.spans]
     if not new:
+        window.head.seen = True
         return
     if len(window.spans) + len(new) > ctx.policy.limits.live_spans:
         ctx.alert("limit_exceeded", limit="live_spans")
@@ -77,7 +78,7 @@ def _missing_alert(ctx: Context, live: LiveSpan) -> None:
 
 def _accounting(ctx: Context, span: Span) -> None:
     head = ctx.window.head
-    if span.accounting is None or head.mixed:
+    if span.accounting is None or span.accounting.method is None or head.mixed:
         return
     if head.method is None:
         head.method = span.accounting.method
