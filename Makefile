@@ -57,8 +57,8 @@ format: install ## Apply the formatting and the fixes that are safe
 	$(BIN)/ruff check --fix streams tests
 	$(BIN)/ruff format streams tests
 
-schemas: install ## Write schemas/ anew from the event and record types
-	$(BIN)/plangate schemas --output schemas
+schemas: install ## Write schemas/ and the decision tables anew from the types and reasons
+	$(BIN)/plangate schemas schemas --table docs/decisions.md --table README.md
 
 lock: ## Resolve the dependencies anew (needs uv)
 	uv pip compile -q $(LOCK_FLAGS) pyproject.toml -o requirements/run.txt

@@ -12,6 +12,7 @@ VERBS = {
     "import": ("import_", "import_command"),
     "worker": ("worker", "worker"),
     "demo": ("demo", "demo_command"),
+    "schemas": ("schemas", "schemas_command"),
 }
 
 
