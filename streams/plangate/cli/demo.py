@@ -9,6 +9,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -59,7 +60,7 @@ def _worker(broker: str, out: Path, console: Console) -> Iterator[None]:
         worker = subprocess.Popen(command, env=environment, stdout=stream, stderr=subprocess.STDOUT)
         try:
             with console.status("embedded broker is up; the worker joins its group and recovers …"):
-                asyncio.run(_ready(worker, port, log))
+                _await_ready(worker, port, log)
             yield
         finally:
             worker.terminate()
@@ -69,7 +70,7 @@ def _worker(broker: str, out: Path, console: Console) -> Iterator[None]:
                 worker.kill()
 
 
-async def _ready(worker: subprocess.Popen[bytes], port: int, log: Path) -> None:
+def _await_ready(worker: subprocess.Popen[bytes], port: int, log: Path) -> None:
     for _ in range(600):
         if worker.poll() is not None:
             raise click.ClickException(f"the worker ended with status {worker.returncode}; see {log}")
@@ -77,7 +78,7 @@ async def _ready(worker: subprocess.Popen[bytes], port: int, log: Path) -> None:
             urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=2).close()
             return
         except (urllib.error.URLError, OSError):
-            await asyncio.sleep(0.1)
+            time.sleep(0.1)
     raise click.ClickException(f"the worker was not ready in a minute; see {log}")
 
 
