@@ -53,7 +53,7 @@ RESYNC = event("window_resynced", spans=[{"span_id": "a", "cost_units": 1}] * 2,
     ("lines", "expected"),
     [
         ([append("a", sequence=1), append("b", "b", sequence=2), append("c", sequence=3)], ["id_conflict"]),
-        ([append("a", sequence=1), append("b", "b", event_id="e"), append("b", event_id="e")], ["id_conflict"]),
+        ([append("a", sequence=1), append("b", "b", event_id="e"), append("c", "c", event_id="e")], ["id_conflict"]),
         (
             [append("a", sequence=1), append(*"bcde", sequence=2), append("f", sequence=3)],
             ["over_limit", "sequence_gap"],
