@@ -10,6 +10,7 @@ import json
 from collections.abc import Iterable
 
 import model_planner
+import model_readings
 import model_window
 from model_gate import Gate
 from model_window import DEFAULT_POLICY, Json, Window
@@ -48,7 +49,6 @@ class Model:
         if not window.mixed and model_window.mixed(window):
             window.mixed = True
             self.alerts(window_id, [{"alert": "mixed_accounting"}])
-        window.trim()
 
     def admitted(self, window_id: str, window: Window, event: Json, signed: bool) -> bool:
         """Sequence, event_id and authority, in this order (contract section 2)."""
@@ -65,7 +65,8 @@ class Model:
         if event["type"] in AUTHORITY and not signed:
             self.alerts(window_id, [{"alert": "untrusted_authority"}])
             return False
-        if "event_id" in event:
+        ignored = window.closed and hasattr(self, event["type"]) and event["type"] != "budget"
+        if "event_id" in event and (model_readings.CLOSED_WINDOW_REMEMBERS_EVENT_IDS or not ignored):
             window.event_ids[signed].add(event["event_id"])
         return True
 
@@ -119,7 +120,9 @@ class Model:
         self.alerts(window_id, alerts)
         if not added:
             return None
-        window.turn = max(window.turn, event.get("turn", 0))
+        turn = event.get("turn", 0)
+        window.turn = max(window.turn, turn)
+        window.escalations = {plan_id: due for plan_id, due in window.escalations.items() if due > turn}
         if window.policy["generation_counts"] == "every_change":
             self.gate.grow(window_id, window, "span_appended", [span["span_id"] for span in added])
         elif window.pending and touches(window, added):
@@ -196,6 +199,21 @@ class Model:
     def compression_approved(self, window_id: str, window: Window, event: Json, signed: bool) -> None:
         if window.opened:
             window.approvals.add((event["span_id"], event["replacement_id"], event["cost_units"]))
+
+
+def statuses(model: Model) -> dict[str, Json]:
+    """What window-status must say in the end of every open window; what a closed one still shows is left open."""
+    return {
+        window_id: {
+            "generation": window.generation,
+            "live_spans": len(window.live),
+            "cost_units": window.cost(),
+            "open_escalations": window.escalations,
+            "pending": window.pending is not None,
+        }
+        for window_id, window in model.windows.items()
+        if window.opened and not window.closed
+    }
 
 
 def touches(window: Window, added: list[Json]) -> bool:

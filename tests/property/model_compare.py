@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
+import model_readings
 from model_window import Json
 
 DIAGNOSES = {"loss_located": "loss", "accounting_compared": "accounting", "shadow_compared": "shadow"}
@@ -20,6 +21,8 @@ ALERTS = (
     "untrusted_pin pinned_span_changed mixed_accounting plans_starving acceptance_lapsed method_drift scope_drift "
     "value_drift"
 ).split()
+DRIFTS = ("method_drift", "scope_drift", "value_drift")
+UNSAID = ("sequence_gap", "untrusted_authority", "mixed_accounting", "plans_starving", *DRIFTS)  # only the name
 NAMED_CHANGES = ("span_appended", "span_edited", "spans_removed", "span_pinned", "span_unpinned", "policy_set")
 
 
@@ -43,8 +46,9 @@ def of_product(records: Iterable[Json]) -> list[Json]:
 
 
 def alert_key(record: Json) -> str:
-    missing = [(m["span_id"], m["state"]) for m in record.get("missing", ())]
-    return repr((record["window"], record["alert"], record.get("span_id"), missing, record.get("plan_id")))
+    missing = sorted((m["span_id"], m["state"], m.get("by")) for m in record.get("missing", ()))
+    fields = [] if record["alert"] in UNSAID else [record.get("span_id"), record.get("plan_id")]
+    return repr((record["window"], record["alert"], fields, missing))
 
 
 def difference(model: list[Json], product: list[Json]) -> str | None:
@@ -73,6 +77,8 @@ def accounting_key(record: Json) -> str:
 
 def same(kind: str, name: str, want: Json, have: Json) -> bool:
     ours, theirs = want[name], have.get(name)
+    if name in ("commit_order", "changed_since", "rescored") and theirs is None:
+        return False
     if name == "contract_version":
         return str(theirs) == ours
     if name == "invalid_paths":
@@ -81,6 +87,9 @@ def same(kind: str, name: str, want: Json, have: Json) -> bool:
         return True
     if name == "generation" and ours is None or name == "used_cost_units" and ours is None:
         return True
+    if name == "resolution" and "invalid_replacement" in want["reasons"] and ours and theirs:
+        if not model_readings.RESOLUTION_OF_INVALID_REPLACEMENTS_IS_COMPARED:
+            return bool(ours["complete"] == theirs["complete"])
     if name == "units":
         return ordered_units(ours, have["evicted_ids"])
     if name == "commit_order":
@@ -95,6 +104,18 @@ def same(kind: str, name: str, want: Json, have: Json) -> bool:
             for a, b in zip(ours, theirs, strict=True)
         )
     return bool(ours == theirs)
+
+
+def statuses(raw: Iterable[Json]) -> dict[str, Json]:
+    """What the newest window-status of each window says, in the model's form."""
+    out = {}
+    for record in raw:
+        if record["topic"] == "window-status":
+            value = record["value"]
+            told = {name: value[name] for name in ("generation", "live_spans", "cost_units")}
+            told["open_escalations"] = {e["plan_id"]: e["escalate_to_turn"] for e in value["open_escalations"]}
+            out[value["window_id"]] = told | {"pending": value["pending"] is not None, "closed": value["closed"]}
+    return {window_id: told for window_id, told in out.items() if not told.pop("closed")}
 
 
 def close(ours: float | None, theirs: float | None) -> bool:
@@ -123,12 +144,10 @@ def ordered_commit(want: Json, order: list[str], evicted: list[str]) -> bool:
     if sorted(order, key=str.encode) not in (want["going"], evicted):
         return False
     place = {span_id: n for n, span_id in enumerate(order)}
-    reach = {span_id: reachable(want["needs"], span_id) for span_id in order}
+    needs = {span_id: [other for other in want["needs"][span_id] if other in place] for span_id in order}
+    reach = {span_id: reachable(needs, span_id) for span_id in order}
     return all(
-        place[one] < place[other] or one in reach[other]
-        for one in order
-        for other in reach[one]
-        if other in place and other != one
+        place[one] < place[other] or one in reach[other] for one in order for other in reach[one] if other != one
     )
 
 

@@ -15,7 +15,9 @@ class Gate:
         self.emit, self.worker = emit, worker
 
     def propose(self, window_id: str, window: Window, plan: Json, offset: int, malformed: bool) -> None:
-        """Steps 1 and 2, and the memory around the other steps."""
+        """Steps 1 to 4, and the memory around all steps."""
+        if malformed:
+            plan = {"plan_id": plan["plan_id"], "scorer": None}  # what scorer a malformed plan has is left open
         if not window.opened:
             self.emit(window_id, self.deferred(window, plan, offset, "unknown_window") | {"live_generation": None})
             return
@@ -32,7 +34,7 @@ class Gate:
         elif window.gap:
             record = self.deferred(window, plan, offset, "window_gap")
         elif malformed:
-            record = self.refused(window, plan, offset, ["invalid_plan"]) | {"scorer": None}
+            record = self.refused(window, plan, offset, ["invalid_plan"])
         elif (entries := merged(window, plan)) is None or plan.get("commit_order") == "entry_order":
             record = self.refused(window, plan, offset, ["entry_order_commit"])
         elif plan["window_generation"] != window.generation:
@@ -51,8 +53,13 @@ class Gate:
 
     def decide(self, window_id: str, window: Window, plan: Json, record: Json, row: int) -> None:
         window.memory.append((plan["plan_id"], window.generation, record))
+        window.trim()
         self.emit(window_id, record)
         window.row = row
+        if record["type"] == "plan_refused":
+            window.escalations[plan["plan_id"]] = record["escalate_to_turn"]
+        elif record["type"] == "plan_accepted":
+            window.escalations = {}
         if row == window.policy["starvation_after"]:
             self.emit(window_id, {"kind": "alert", "alert": "plans_starving"})
 
@@ -61,7 +68,7 @@ class Gate:
             commit(trial)
             self.grow(window_id, window, "commit", trial.going)
         else:
-            window.pending = {"plan": plan, "offset": offset, "trial": trial, "answers": 0}
+            window.pending = {"plan": trial.plan, "offset": offset, "trial": trial, "answers": 0}
 
     def confirm(self, window_id: str, window: Window) -> None:
         trial, window.pending = window.pending["trial"], None
@@ -74,6 +81,7 @@ class Gate:
         record = self.deferred(window, plan, offset, "acceptance_lapsed")
         window.memory = [m for m in window.memory if m[0] != plan["plan_id"]]
         window.memory.append((plan["plan_id"], window.generation, record))
+        window.trim()
         self.emit(window_id, {"kind": "alert", "alert": "acceptance_lapsed", "plan_id": plan["plan_id"]})
         self.emit(window_id, record)
 

@@ -86,17 +86,21 @@ def replacements(rng: Random, window: Window, compressed: list[str], fresh: Call
         approval = [a for a in sorted(window.approvals) if a[0] == rest[0]]
         if approval and rng.random() < 0.9:
             covers, rest = rest[:1], rest[1:]
-            out.append({"span_id": approval[-1][1], "covers": covers, "cost_units": approval[-1][2]})
+            cost = approval[-1][2] + (rng.random() < 0.1)
+            out.append({"span_id": approval[-1][1], "covers": covers, "cost_units": cost})
         else:
             size = rng.randint(1, len(rest))
             covers, rest = rest[:size], rest[size:]
             cost = rng.randint(1, max(1, sum(window.live[c].cost for c in covers) * 3 // 4))
-            out.append({"span_id": fresh(), "covers": covers, "cost_units": cost})
+            used = {r["span_id"] for r in out}
+            awaited = [i for i in sorted(window.waiting) if i not in used and not i.startswith("never")]
+            name = rng.choice(awaited) if awaited and rng.random() < 0.6 else fresh()
+            out.append({"span_id": name, "covers": covers, "cost_units": cost})
         if len(covers) == 1 and rng.random() < 0.5 or rng.random() < 0.04:
             out[-1]["in_place"] = True
         if rng.random() < 0.2:
             out[-1]["priority"] = rng.randint(-1, 3)
-        if rng.random() < 0.1:
+        if rng.random() < 0.4:
             rng.shuffle(out[-1]["covers"])
     return out
 
@@ -135,15 +139,29 @@ def random_plan(rng: Random, window: Window, fresh: Callable[[], str]) -> Json:
         plan["amendable"] = rng.random() < 0.7
     if rng.random() < 0.15:
         plan["commit_order"] = rng.choice(("atomic", "reverse_dependency"))
-    if rng.random() < 0.12:
+    if rng.random() < 0.15:
         disturb(rng, window, plan)
     return plan
+
+
+def again_cited(rng: Random, window: Window, entry: Json) -> list[str | Json]:
+    """The citations of a second entry for the same span: mostly the first one's, with other supports."""
+    if rng.random() < 0.2:
+        return citations(rng, window, entry["span_id"], set(), rng.random() < 0.5)
+    out: list[str | Json] = []
+    for cited in entry.get("cited_dependencies", ()):
+        if isinstance(cited, dict) and "support" in cited and rng.random() < 0.9:
+            out.append(cited | {"support": rng.randint(0, 5) / 10})
+        else:
+            out.append(cited)
+    return out
 
 
 def disturb(rng: Random, window: Window, plan: Json) -> None:
     """One deliberate fault."""
     entries, repl = plan["entries"], plan.get("replacements", [])
-    sort = rng.choice(("unknown", "twice", "two fates", "entry order", "cover", "reused", "empty", "malformed"))
+    sorts = ("unknown", "twice", "twice", "twice", "two fates", "entry order", "cover", "reused", "empty", "malformed")
+    sort = rng.choice(sorts)
     if sort == "unknown":
         name = rng.choice(["never1", *sorted(window.left)])
         kind = rng.choice(("keep", "evict", "compress"))
@@ -154,8 +172,8 @@ def disturb(rng: Random, window: Window, plan: Json) -> None:
         entry = dict(rng.choice(entries))
         if "disposition" in entry:
             entry["relevance"] = rng.choice((entry["relevance"], 0.9, 0.4))
-        entry["cited_dependencies"] = citations(rng, window, entry["span_id"], set(), rng.random() < 0.5)
-        if rng.random() < 0.2:
+        entry["cited_dependencies"] = again_cited(rng, window, entry)
+        if rng.random() < 0.15:
             del entry["cited_dependencies"]
         entries.append(entry)
     elif sort == "two fates" and entries:

@@ -11,7 +11,12 @@ from model_streams import Operation
 from model_window import Json
 
 Fails = Callable[[list[Operation], Json], bool]
-NEEDED = ("type", "window_id", "span_id", "cost_units", "plan_id", "relevance", "entries", "spans", "span", "covers")
+OPTIONAL = set(
+    "sequence event_id turn order planner commit replacements scorer keep_threshold commit_order amendable "
+    "kind priority last_used_order depends_on needs_verbatim required_by pairs_with needs_prefix open closes "
+    "derived_from pinned pin_owner pin_reason accounting disposition cited_dependencies support rationale "
+    "in_place".split()
+)
 
 
 def shrink(operations: list[Operation], policy: Json, fails: Fails, tries: int = 3000) -> tuple[list[Operation], Json]:
@@ -68,9 +73,9 @@ def without_one(value: Any) -> Iterator[Any]:
     """Every copy of a JSON value with one list item or one optional field less, at any depth."""
     if isinstance(value, dict):
         for name, item in value.items():
-            if name not in NEEDED:
+            if name in OPTIONAL:
                 yield {key: other for key, other in value.items() if key != name}
-            for less in without_one(item):
+            for less in without_one(item) if name != "accounting" else ():
                 yield value | {name: less}
     elif isinstance(value, list):
         for index in range(len(value)):

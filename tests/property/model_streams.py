@@ -13,9 +13,8 @@ from random import Random
 from model import Model
 from model_evidence import random_observation, random_policy, random_stages
 from model_plans import random_plan
+from model_spans import FEATURES, random_span, retell
 from model_window import Json, Window
-
-KINDS = ("user", "assistant", "tool_call", "tool_result", "reasoning", "other")
 
 
 @dataclass
@@ -51,6 +50,7 @@ class Stream:
         self.names = 0
         self.sequence: dict[str, int] | None = {} if rng.random() < 0.2 else None
         self.event_ids = rng.random() < 0.2
+        self.much = {name: rng.choice((0.3, 1, 1, 3)) for name in FEATURES}
         windows = ["w1"] if rng.random() < 0.7 else ["w1", "w2"]
         if rng.random() < 0.5:
             self.add(Operation({"type": "window_opened", "window_id": "w1", "budget_units": rng.randint(20, 120)}))
@@ -91,7 +91,8 @@ class Stream:
             self.use: 3,
             self.authority: 7,
             self.diagnosis: 5,
-            self.again: 3,
+            self.again: 2,
+            self.resend: 3,
             self.resync: 6 if window.gap else 2,
             self.rare: 1,
         }
@@ -103,46 +104,17 @@ class Stream:
             return self.rng.choice(("policy_store", "operator_console"))
         return "tool_output" if self.rng.random() < 0.05 else None
 
-    def span(self, window: Window, span_id: str) -> Json:
-        rng, live = self.rng, sorted(window.live)
-        near = live[-5:]
-
-        def some(share: float, among: list[str], most: int = 2) -> list[str]:
-            if not among or rng.random() >= share:
-                return []
-            return rng.sample(among, min(len(among), rng.randint(1, most)))
-
-        odd = [span_id, "never1"] + sorted(window.left)[-2:]
-        span: Json = {"span_id": span_id, "cost_units": rng.randint(1, 30), "kind": rng.choice(KINDS)}
-        lists = {
-            "depends_on": some(0.4, near) + some(0.05, odd),
-            "needs_verbatim": some(0.15, near),
-            "pairs_with": some(0.25, near, 1) + some(0.04, odd),
-            "required_by": some(0.08, near) + some(0.03, odd),
-            "closes": some(0.5, [s for s in live if window.live[s].open]),
-            "derived_from": some(0.2, near) + some(0.03, odd),
-        }
-        span |= {name: ids for name, ids in lists.items() if ids or rng.random() < 0.02}
-        for name, share in (("needs_prefix", 0.07), ("open", 0.08), ("pinned", 0.16)):
-            if rng.random() < share:
-                span[name] = True
-        if span.get("pinned") and rng.random() < 0.85:
-            span |= {"pin_owner": "ops", "pin_reason": "rule"}
-        if rng.random() < 0.4:
-            span["priority"] = rng.randint(-1, 3)
-        if rng.random() < 0.2:
-            span["last_used_order"] = rng.randint(-2, 9)
-        if rng.random() < 0.1:
-            span["accounting"] = {"method": rng.choice(("m1", "m1", "m2")), "input_version": "1"}
-        return span
-
     def append(self, window_id: str, window: Window) -> None:
         rng, spans = self.rng, []
         for _ in range(rng.choice((1, 1, 2, 3))):
             span_id = self.fresh() if rng.random() < 0.96 or not spans else self.some_id(window)
             if rng.random() < 0.03:
                 span_id = self.some_id(window)
-            spans.append(self.span(window, span_id))
+            if window.pending and window.pending["trial"].replacements and rng.random() < 0.15:
+                span_id = window.pending["trial"].replacements[0]["span_id"]
+            if window.waiting and rng.random() < 0.2:
+                span_id = rng.choice(sorted(window.waiting))
+            spans.append(random_span(rng, window, self.much, span_id))
             if len(spans) > 1 and rng.random() < 0.3:
                 field = rng.choice(("depends_on", "pairs_with", "required_by", "derived_from"))
                 spans[-1][field] = [spans[0]["span_id"]]
@@ -178,7 +150,7 @@ class Stream:
             self.add(Operation(dict(value)))
 
     def edit(self, window_id: str, window: Window) -> None:
-        span = self.span(window, self.some_id(window))
+        span = random_span(self.rng, window, self.much, self.some_id(window))
         span.pop("pinned", None)
         self.add(Operation({"type": "span_edited", "window_id": window_id, "span": span}, self.source(0.4)))
 
@@ -203,7 +175,7 @@ class Stream:
             rng.shuffle(kept)
         if kept and rng.random() < 0.03:
             kept.append(kept[0])
-        spans = [self.span(window, span_id) for span_id in kept]
+        spans = [random_span(rng, window, self.much, span_id) for span_id in kept]
         value: Json = {"type": "window_resynced", "window_id": window_id, "spans": spans}
         if rng.random() < 0.2:
             value["turn"] = rng.randint(0, 6)
@@ -252,6 +224,21 @@ class Stream:
         if earlier is not None:
             self.operations.append(earlier)
             self.model.feed(earlier.line(self.model))
+
+    def resend(self, window_id: str, window: Window) -> None:
+        """An earlier append under a new cover: the same spans, or one of them said a little otherwise."""
+        rng = self.rng
+        appends = [
+            o for o in self.operations if o.value["type"] == "span_appended" and o.value["window_id"] == window_id
+        ]
+        if not appends:
+            return
+        spans = [dict(span) for span in rng.choice(appends).value["spans"]]
+        if rng.random() < 0.4:
+            spans.append(random_span(rng, window, self.much, self.fresh()))
+        if spans and rng.random() < 0.8:
+            retell(rng, spans[0])
+        self.add(Operation({"type": "span_appended", "window_id": window_id, "spans": spans}, self.source()))
 
     def rare(self, window_id: str, window: Window) -> None:
         rng = self.rng

@@ -35,8 +35,9 @@ class Trial:
         return set(self.window.live) - self.going
 
     def in_place(self, span_id: str) -> bool:
-        cover = [r.get("in_place", False) for r in self.replacements if span_id in r["covers"]]
-        return span_id in self.compressed and bool(cover) and all(cover)
+        return span_id in self.compressed and any(
+            r.get("in_place", False) for r in self.replacements if span_id in r["covers"]
+        )
 
     def state(self, span_id: str) -> str:
         return "evicted" if span_id in self.evicted else "compressed"
@@ -146,12 +147,10 @@ def orphans(trial: Trial) -> tuple[list[Json], set[str]]:
 
 
 def retain(trial: Trial, back: set[str]) -> Trial:
-    back = set(back)
-    replacements = list(trial.replacements)
+    back, replacements = set(back), list(trial.replacements)
     while dropped := [r for r in replacements if set(r["covers"]) & back]:
         replacements = [r for r in replacements if r not in dropped]
-        for r in dropped:
-            back |= set(r["covers"])
+        back |= {c for r in dropped for c in r["covers"]}
     return replace(
         trial, evicted=trial.evicted - back, compressed=trial.compressed - back, replacements=tuple(replacements)
     )
@@ -211,7 +210,7 @@ def commit(trial: Trial) -> None:
         window.lineage[replacement["span_id"]] = set(replacement["covers"])
         stand_in |= {c: (replacement["span_id"], same) for c in replacement["covers"]}
     demanded = {(x, stand_in[d][0]) for x, d in window.demands if d in stand_in and stand_in[d][1]}
-    leave(window, set(trial.going))
+    leave(window, set(trial.going), trial.plan["plan_id"])
     window.demands |= demanded
     window.live |= {span.span_id: span for span in born}
     for span in window.live.values():

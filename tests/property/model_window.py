@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+import model_readings
+
 Json = dict[str, Any]
 
 DEFAULT_POLICY: Json = {
@@ -69,12 +71,15 @@ class Window:
     approvals: set[tuple[str, str, int]] = field(default_factory=set)
     event_ids: dict[bool, set[str]] = field(default_factory=lambda: {True: set(), False: set()})
     mixed: bool = False
+    methods: set[str] = field(default_factory=set)
     history: list[Json] = field(default_factory=list)
     memory: list[tuple[str, int, Json]] = field(default_factory=list)  # (plan_id, generation, decision), oldest first
     proposals: int = 0
     row: int = 0  # generation_changed answers in a row
     pending: Any = None
     reports: dict[str, dict[str, Json]] = field(default_factory=dict)
+    left_by: dict[str, str] = field(default_factory=dict)  # the plan, else the event, that took a span away
+    escalations: dict[str, int] = field(default_factory=dict)  # refused plan: the turn that answers it
 
     def cost(self) -> int:
         return sum(span.cost for span in self.live.values())
@@ -106,9 +111,12 @@ class Window:
         return False
 
     def trim(self) -> None:
-        """Forget decisions that are neither among the last ones nor of the current generation (step 1)."""
-        recent = self.memory[-self.policy["decisions_remembered"] :]
-        self.memory = [m for m in self.memory if m in recent or m[1] == self.generation]
+        """Forget decisions that are neither among the last ones nor of the current generation (step 1).
+
+        Done as each decision is recorded: until the next one comes, nothing is forgotten.
+        """
+        recent = len(self.memory) - self.policy["decisions_remembered"]
+        self.memory = [m for n, m in enumerate(self.memory) if n >= recent or m[1] == self.generation]
 
 
 def declared(span: Json) -> Json:
@@ -168,7 +176,8 @@ def pin_alerts(window: Window, spans: list[Json], signed: bool) -> list[Json]:
     alerts = []
     for span in spans:
         span_id = span["span_id"]
-        if span.get("pinned", False) and not window.live[span_id].pinned:
+        asked = span.get("pinned", False)
+        if asked and (model_readings.RESTATED_PINS_ARE_JUDGED or not window.live[span_id].pinned):
             if not signed:
                 alerts.append({"alert": "untrusted_pin", "span_id": span_id})
             elif not span.get("pin_owner") or not span.get("pin_reason"):
@@ -190,8 +199,9 @@ def birth_alerts(window: Window, spans: list[Json]) -> list[Json]:
         own = window.live[span_id]
         missing = sorted((own.depends | own.pairs) - set(window.live) - {span_id}, key=str.encode)
         if missing:
-            states = [{"span_id": m, "state": "left" if m in window.left else "never_seen"} for m in missing]
-            alerts.append({"alert": "orphan_at_birth", "span_id": span_id, "missing": states})
+            left = [{"span_id": m, "state": "left", "by": window.left_by[m]} for m in missing if m in window.left]
+            never = [{"span_id": m, "state": "never_seen"} for m in missing if m not in window.left]
+            alerts.append({"alert": "orphan_at_birth", "span_id": span_id, "missing": left + never})
     return alerts
 
 
@@ -227,7 +237,7 @@ def restate(window: Window, spans: list[Json], signed: bool) -> list[Json]:
     """window_resynced: the whole live set anew; only pins of restated spans survive. Gives alerts."""
     pinned = {span.span_id for span in window.live.values() if span.pinned}
     alerts = [] if signed else [{"alert": "pinned_span_changed", "span_id": p} for p in sorted(pinned)]
-    window.left |= set(window.live)
+    leave(window, set(window.live), "window_resynced")
     window.left -= {span["span_id"] for span in spans}
     window.live, window.demands = {}, set()
     for span in spans:
@@ -259,15 +269,19 @@ def remove(window: Window, gone: set[str], signed: bool) -> list[Json]:
     for span_id in set(window.live) - gone:
         if (window.depends(span_id) | window.partners(span_id)) & gone:
             alerts.append({"alert": "orphaned_by_host", "span_id": span_id})
-    leave(window, gone)
+    leave(window, gone, "spans_removed")
     return alerts
 
 
-def leave(window: Window, gone: set[str]) -> None:
+def leave(window: Window, gone: set[str], by: str) -> None:
     window.left |= gone
+    window.left_by |= dict.fromkeys(gone, by)
     window.live = {span_id: span for span_id, span in window.live.items() if span_id not in gone}
     window.demands = {(x, dependant) for x, dependant in window.demands if dependant not in gone}
 
 
 def mixed(window: Window) -> bool:
-    return len({span.method for span in window.live.values() if span.method is not None}) > 1
+    methods = {span.method for span in window.live.values() if span.method is not None}
+    if model_readings.MIXED_ACCOUNTING_OVER_TIME:
+        methods = window.methods = window.methods | methods
+    return len(methods) > 1

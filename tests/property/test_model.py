@@ -11,7 +11,9 @@ import os
 from collections import Counter
 from random import Random
 
+import model_compare
 import pytest
+from model import statuses
 from model_compare import difference, named, of_product
 from model_evidence import random_policy
 from model_shrink import shrink
@@ -77,7 +79,12 @@ def disagreement(operations: list[Operation], policy: Json) -> str | None:
     operations = [*operations, *(Operation(look | {"window_id": w, "planner": "strict-priority/1"}) for w in windows)]
     lines, model = lines_of(operations, policy)
     raw = replayed(lines, policy)
-    return difference(model.records, of_product(raw)) or broken_promise(raw)
+    ours, theirs = statuses(model), model_compare.statuses(raw)
+    return (
+        difference(model.records, of_product(raw))
+        or broken_promise(raw)
+        or (None if ours == theirs else f"status:\n  model:   {ours}\n  product: {theirs}")
+    )
 
 
 def report(seed: int, stream: Stream, policy: Json) -> str:

@@ -1,6 +1,6 @@
 """Breakages on purpose: each guarantee of the gate, broken once, must be seen by the comparison with the model.
 
-The check that catches is `disagreement` of test_model.py. A mutant that no stream shows would be a guarantee without a test.
+The check that catches is `disagreement` of test_model.py. A mutant that no stream shows is a guarantee without a test.
 """
 
 from __future__ import annotations

@@ -89,8 +89,6 @@ def wrong(sample: Json, canaries: Canaries) -> Iterator[Json]:
             yield with_at(sample, path, value)
 
 
-
-
 class Watch:
     """Feeds records and looks at everything that comes out, and at the state behind it."""
 

@@ -77,9 +77,15 @@ class Stream:
                      "method": "m", "input_version": "1", "scope": "s", "units": "u",
                      "value": rng.randrange(3)}  # fmt: skip
         elif pick == 8:
-            body |= {"type": "policy_set", "policy": {
-                "policy_version": f"v{self.names}", "commit": rng.choice(("on_accept", "on_confirm")),
-                "decisions_remembered": rng.randint(1, 4), "limits": {"event_ids_remembered": rng.randint(0, 5)}}}
+            body |= {
+                "type": "policy_set",
+                "policy": {
+                    "policy_version": f"v{self.names}",
+                    "commit": rng.choice(("on_accept", "on_confirm")),
+                    "decisions_remembered": rng.randint(1, 4),
+                    "limits": {"event_ids_remembered": rng.randint(0, 5)},
+                },
+            }
         elif pick == 9:
             body |= {"type": "span_pinned", "span_id": rng.choice([*some, f"s{self.names + 1}"]), "pin_owner": "o",
                      "pin_reason": "r"}  # fmt: skip

@@ -75,7 +75,7 @@ def _await_ready(worker: subprocess.Popen[bytes], port: int, log: Path) -> None:
         if worker.poll() is not None:
             raise click.ClickException(f"the worker ended with status {worker.returncode}; see {log}")
         try:
-            (await asyncio.to_thread(urllib.request.urlopen, f"http://127.0.0.1:{port}/ready", timeout=2)).close()
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=2).close()
             return
         except (urllib.error.URLError, OSError):
             time.sleep(0.1)
