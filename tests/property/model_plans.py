@@ -44,7 +44,7 @@ def dispositions(rng: Random, window: Window) -> dict[str, str]:
     live = sorted(window.live, key=lambda s: window.live[s].place)
     out = {s: "keep" for s in live if rng.random() < 0.8}
     if mode == "closed":
-        out |= {s: "evict" for s in going_together(rng, window)}
+        out |= {s: "evict" for s in sorted(going_together(rng, window))}
     elif mode == "loose":
         share = rng.choice((0.2, 0.4, 0.6))
         for s in live:
@@ -54,7 +54,7 @@ def dispositions(rng: Random, window: Window) -> dict[str, str]:
         start = rng.randrange(len(live))
         out |= {s: "compress" for s in live[start : start + rng.randint(1, 3)]}
         if rng.random() < 0.4:
-            out |= {s: "evict" for s in going_together(rng, window)}
+            out |= {s: "evict" for s in sorted(going_together(rng, window))}
     if rng.random() < 0.9:
         out = {s: "keep" if window.live[s].open and d == "evict" else d for s, d in out.items()}
     if rng.random() < 0.85:
