@@ -8,9 +8,9 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from bus import Bus, differences
-from events import PARTITIONS, WINDOWS, bad_items, event_stream, item, partition_of, write_keyring
-from workers import WorkerProcess, wait_for
+from kafka_bus import Bus, differences
+from kafka_events import PARTITIONS, WINDOWS, bad_items, event_stream, item, partition_of, write_keyring
+from worker_process import WorkerProcess, wait_for
 
 from plangate.core.events import AnyEvent
 from plangate.wire.topics import INPUT

@@ -6,10 +6,10 @@ import struct
 from collections.abc import Callable
 
 import pytest
-import toy
+import toy_window
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from toy import ToyWindow
+from toy_window import ToyWindow
 
 from plangate.core.policy import Policy
 from plangate.shell import changelog
@@ -36,7 +36,7 @@ class Owner:
             stale[window_id] = extents
             if window is not None:
                 self.windows[window_id] = window
-        self.writer = ChangelogWriter(struct.pack(">Q", epoch), stale, toy.take_patch, chunk_bytes)
+        self.writer = ChangelogWriter(struct.pack(">Q", epoch), stale, toy_window.take_patch, chunk_bytes)
 
     def step(self, window_id: str, offset: int) -> None:
         window = self.windows.setdefault(window_id, ToyWindow())
@@ -53,7 +53,7 @@ class Owner:
 
 
 def read(log: list[Change]) -> list[tuple[str, ToyWindow | None, dict]]:
-    reader = ChangelogReader(toy.assemble)
+    reader = ChangelogReader(toy_window.assemble)
     for key, value in log:
         reader.feed(key, value)
     return [tuple(entry) for entry in reader.windows()]

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from aiokafka import TopicPartition
-from fakes import CHANGELOG, SOURCE, Bus, FakeProducer, Killed, Worker, event, expected, span, story, until
+from shell_fakes import CHANGELOG, SOURCE, Bus, FakeProducer, Killed, Worker, event, expected, span, story, until
 
 from plangate.shell.publish import Names, TransactionalPublisher
 from plangate.shell.task import Fetch, InputError, NotAssigned

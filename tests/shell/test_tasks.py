@@ -8,7 +8,7 @@ from urllib.request import urlopen
 
 import pytest
 from aiokafka import TopicPartition
-from fakes import SOURCE, Bus, Worker, expected, story, until
+from shell_fakes import SOURCE, Bus, Worker, expected, story, until
 
 from plangate.shell import tasks as tasks_module
 from plangate.shell.embedded import free_port

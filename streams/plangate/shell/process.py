@@ -26,7 +26,14 @@ from plangate.shell.changelog_reader import assemble_with
 from plangate.shell.health import HealthServer
 from plangate.shell.logs import log_loop_error, logger, stop_process
 from plangate.shell.metrics import Metrics
-from plangate.shell.publish import AcknowledgedPublisher, Names, Probe, Publisher, TransactionalPublisher
+from plangate.shell.publish import (
+    AcknowledgedPublisher,
+    Names,
+    Probe,
+    Publisher,
+    TransactionalPublisher,
+    TransactionsError,
+)
 from plangate.shell.settings import Settings
 from plangate.shell.store import Recovery, WindowStore
 from plangate.shell.task import Deps, InputError, PartitionTask
@@ -43,7 +50,7 @@ STOPPED, UNREACHABLE, FAILED, MISCONFIGURED = 0, 69, 70, 78
 LAG_SECONDS = 5.0
 LEAVE_SECONDS = 10.0
 # Their texts are our own and name no input.
-_SPEAKING = (ChangelogError, InputError, KeyringError, PolicyError, StateVersionError, TopicError)
+_SPEAKING = (ChangelogError, InputError, KeyringError, PolicyError, StateVersionError, TopicError, TransactionsError)
 
 
 def load_engine(settings: Settings) -> Engine:

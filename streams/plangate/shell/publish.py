@@ -17,6 +17,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
+from aiokafka.errors import UnknownError, UnsupportedVersionError
 
 from plangate.shell.changelog import Change
 from plangate.shell.sender import Message, Producer, Sender, Sent
@@ -49,6 +50,10 @@ class Names(NamedTuple):
     partition: int
 
 
+class TransactionsError(Exception):
+    """The broker starts no transaction."""
+
+
 class TransactionalPublisher:
     """One transaction for each batch; `producer` has a transactional id of this input partition alone."""
 
@@ -59,7 +64,13 @@ class TransactionalPublisher:
         self._sender = Sender(producer)
 
     async def start(self) -> None:
-        await self._producer.start()
+        """Raises TransactionsError if the broker knows no transactions."""
+        try:
+            await self._producer.start()
+        except (UnknownError, UnsupportedVersionError):
+            raise TransactionsError(
+                "the broker starts no transaction; if it has none, set guarantee to acknowledgements"
+            ) from None
 
     async def publish(self, outputs: Sequence[Out], changes: Sequence[Change], next_offset: int) -> int | None:
         names, probe = self._names, self._probe

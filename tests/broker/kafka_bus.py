@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
-from events import Item, new_engine
+from kafka_events import Item, new_engine
 
 from plangate.wire.engine import Out, Record
 from plangate.wire.topics import INPUT, TOPICS
@@ -77,14 +77,15 @@ class Bus:
     def decided(self, group: str) -> bool:
         """Whether the group's offsets are behind the last record of every partition."""
 
+        last = {number: records[-1].offset for number, records in self.read(INPUT).items() if records}
+
         async def offsets(admin: AIOKafkaAdminClient) -> dict[int, int]:
-            listed = await admin.list_consumer_group_offsets(self.prefix + group)
+            places = [TopicPartition(self.prefix + INPUT, number) for number in last]
+            listed = await admin.list_consumer_group_offsets(self.prefix + group, partitions=places)
             return {place.partition: entry.offset for place, entry in listed.items()}
 
         moved = self._with_admin(offsets)
-        return all(
-            moved.get(number, -1) > records[-1].offset for number, records in self.read(INPUT).items() if records
-        )
+        return all(moved.get(number, -1) > offset for number, offset in last.items())
 
     def outputs(self, topic: str) -> dict[int, list[Out]]:
         """A topic's records as the engine gives them, by partition."""
