@@ -65,7 +65,7 @@ def dispositions(rng: Random, window: Window) -> dict[str, str]:
 
 def citations(rng: Random, window: Window, span_id: str, going: set[str], supported: bool) -> list[str | Json]:
     stays = sorted(set(window.live) - going)
-    among = sorted(window.live) if rng.random() < 0.15 else stays
+    among = sorted(window.live) if rng.random() < (0.35 if supported else 0.15) else stays
     cited = rng.sample(among, min(len(among), rng.choice((0, 1, 1, 2))))
     if rng.random() < 0.02:
         cited.append(rng.choice(("never1", span_id, *sorted(window.left)[:1])))
@@ -169,7 +169,12 @@ def disturb(rng: Random, window: Window, plan: Json) -> None:
         if kind == "compress" and rng.random() < 0.5:
             plan["replacements"] = [*repl, {"span_id": f"u{name}", "covers": [name], "cost_units": 1}]
     elif sort == "twice" and entries:
-        entry = dict(rng.choice(entries))
+        supported = [e for e in entries if any(isinstance(c, dict) for c in e.get("cited_dependencies", ()))]
+        first = rng.choice(supported or entries)
+        gone = [e["span_id"] for e in entries if e.get("disposition") in ("evict", "compress")]
+        if gone and first.get("disposition") == "keep" and rng.random() < 0.7:
+            first["cited_dependencies"] = [{"span_id": rng.choice(gone), "support": rng.randint(0, 5) / 10}]
+        entry = dict(first)
         if "disposition" in entry:
             entry["relevance"] = rng.choice((entry["relevance"], 0.9, 0.4))
         entry["cited_dependencies"] = again_cited(rng, window, entry)
