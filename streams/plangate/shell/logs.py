@@ -16,8 +16,7 @@ from typing import Any, NoReturn, TextIO
 
 import structlog
 
-# With our subclasses of Faust's services, whose lines are Faust's.
-LIBRARIES = ("faust", "mode", "aiokafka", "kafka", "asyncio", "aiohttp", "plangate.shell.worker")
+LIBRARIES = ("faust", "mode", "aiokafka", "kafka", "asyncio", "aiohttp")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 logger = structlog.stdlib.get_logger("plangate")
