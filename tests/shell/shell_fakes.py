@@ -45,6 +45,7 @@ class Bus:
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Entry]] = defaultdict(list)
         self.offsets: dict[TopicPartition, int] = {}
+        self.first = 0  # what retention left of the input
         self.owners: dict[str, FakeProducer] = {}
 
     def append(self, place: TopicPartition, key: bytes | None, value: bytes | None, **more: Any) -> int:
@@ -162,7 +163,7 @@ class FakeLogConsumer:
         self.at.update(dict.fromkeys(partitions, 0))
 
     async def beginning_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-        return dict.fromkeys(partitions, 0)
+        return dict.fromkeys(partitions, self.bus.first)
 
     async def end_offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         return {place: len(self.bus.logs[place]) for place in partitions}

@@ -212,6 +212,42 @@ def test_a_defect_of_ours_comes_out() -> None:
     assert bus.outputs() == []
 
 
+def test_input_lost_to_retention_is_told_and_does_not_stop_the_rest() -> None:
+    bus = Bus()
+    story(bus, 20)
+    run(Worker(bus))
+    story(bus, 20)
+    bus.first = 30
+    worker = Worker(bus)
+    run(worker)
+    assert worker.metrics.registry.get_sample_value("plangate_input_lost_offsets_total") == 10
+    assert bus.offsets[INPUT] == 40
+
+
+def test_a_new_group_starts_where_the_log_starts() -> None:
+    bus = Bus()
+    story(bus, 20)
+    bus.first = 5
+    worker = Worker(bus)
+    run(worker)
+    assert worker.source.seeks == [(0, 5)]
+    assert worker.metrics.registry.get_sample_value("plangate_input_lost_offsets_total") == 0
+
+
+def test_rows_of_deferrals_are_measured() -> None:
+    bus = Bus()
+    bus.append(INPUT, *event("w", spans=[span("s")]))
+    for number in range(4):
+        plan = {"plan_id": f"p{number}", "window_generation": 9, "entries": []}
+        bus.append(INPUT, *event("w", type="plan_proposed", **plan))
+    worker = Worker(bus)
+    run(worker)
+    sample = worker.metrics.registry.get_sample_value
+    assert sample("plangate_deferral_streak_count") == 4
+    assert sample("plangate_deferral_streak_sum") == 1 + 2 + 3 + 4
+    assert sample("plangate_decision_reasons_total", {"reason": "generation_changed"}) == 4
+
+
 def test_decisions_are_counted() -> None:
     bus = Bus()
     story(bus)

@@ -1,6 +1,7 @@
 """`plangate worker`: the gate on Kafka, in one process."""
 
 import os
+import signal
 from pathlib import Path
 
 import click
@@ -26,6 +27,8 @@ def worker(config: Path | None) -> None:
     except SettingsError as error:
         click.echo(f"Error: {error}", err=True)
         raise SystemExit(78) from None
+    # Until the worker listens itself there is nothing to finish.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     # Only now, so that `plangate --help` and wrong settings need no Kafka library.
     from plangate.shell import process
     from plangate.shell.logs import configure_logs, logger

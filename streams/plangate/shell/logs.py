@@ -16,7 +16,8 @@ from typing import Any, NoReturn, TextIO
 
 import structlog
 
-LIBRARIES = ("faust", "mode", "aiokafka", "kafka", "asyncio", "aiohttp")
+# With our subclasses of Faust's services, whose lines are Faust's.
+LIBRARIES = ("faust", "mode", "aiokafka", "kafka", "asyncio", "aiohttp", "plangate.shell.worker")
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 logger = structlog.stdlib.get_logger("plangate")

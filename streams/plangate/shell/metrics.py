@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from plangate.wire.engine import Out
 
 _LAG_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
+_STREAK_BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100)
 _SIZE_BUCKETS = (1, 5, 10, 50, 100, 500, 1000, 2000, 5000, 10_000)
 
 
@@ -18,6 +19,7 @@ class _Output(msgspec.Struct):
     reason: str | None = None
     reasons: list[str] = []
     alert: str = ""
+    consecutive_deferrals: int | None = None
 
 
 class Metrics:
@@ -57,6 +59,17 @@ class Metrics:
             registry=registry,
             buckets=_LAG_BUCKETS,
         )
+        self.streaks = Histogram(
+            "plangate_deferral_streak",
+            "How many times in a row a window's plans were deferred for its generation, at each such deferral.",
+            registry=registry,
+            buckets=_STREAK_BUCKETS,
+        )
+        self.lost = Counter(
+            "plangate_input_lost_offsets",
+            "Input offsets that retention deleted before they were decided.",
+            registry=registry,
+        )
         self.windows = Gauge("plangate_windows", "Windows in memory.", registry=registry)
         self.partitions = Gauge("plangate_partitions", "Input partitions owned and ready.", registry=registry)
         self.backlog = Gauge(
@@ -85,6 +98,8 @@ class Metrics:
                     self.duplicates.inc()
                     continue
                 read = self._decoder.decode(out.value)
+                if read.consecutive_deferrals:
+                    self.streaks.observe(read.consecutive_deferrals)
                 self.decisions.labels(read.type.removeprefix("plan_")).inc()
                 for reason in [read.reason] if read.reason else read.reasons:
                     self.reasons.labels(reason).inc()

@@ -57,6 +57,8 @@ def load_engine(settings: Settings) -> Engine:
     """The gate under the settings' policy and keys. Raises OSError, PolicyError or KeyringError."""
     policy = load_policy(Path(settings.policy_file).read_bytes()) if settings.policy_file else None
     keyring = load_keyring(settings.keyring_file) if settings.keyring_file else None
+    if policy is not None and policy.id_redaction == "hmac" and not settings.redaction_key:
+        logger.warning("redaction_without_key")
     return Engine(policy, keyring, settings.redaction_key.encode() or DEFAULT_REDACTION_KEY)
 
 

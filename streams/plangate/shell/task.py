@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from time import monotonic, time
 from typing import NamedTuple, Protocol
 
+from plangate.shell.logs import logger
 from plangate.shell.metrics import Metrics
 from plangate.shell.publish import Probe, Publisher
 from plangate.shell.store import Recovery, WindowStore, touched, window_of
@@ -173,9 +174,22 @@ class PartitionTask:
         if store.resume_after >= end or (committed or 0) > end:
             raise InputError("the input topic ends before what its windows have seen: it was emptied or made anew")
         self.store = store
-        self.expected = first if committed is None else committed
+        self.expected = max(first, committed or 0)
+        if committed is not None and first > committed:
+            # Retention was faster than we. Plans made against such a window are deferred, as for any other generation.
+            metrics.lost.inc(first - committed)
+            logger.error("input_lost", partition=partition, next_offset=committed, first_offset=first)
+        seconds = monotonic() - began
         metrics.recovered.inc(self._recovery.records)
-        metrics.recovery.set(monotonic() - began)
+        metrics.recovery.set(seconds)
+        logger.info(
+            "partition_taken_over",
+            partition=partition,
+            windows=len(store.windows),
+            changelog_records=self._recovery.records,
+            next_offset=self.expected,
+            seconds=round(seconds, 3),
+        )
         await source.seek(partition, self.expected)
         self.touch()
         self.ready = not self._stopping

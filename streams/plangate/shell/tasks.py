@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 
+from plangate.shell.logs import logger
 from plangate.shell.metrics import Metrics
 from plangate.shell.publish import Publisher
 from plangate.shell.store import WindowStore
@@ -42,6 +43,7 @@ class PartitionTasks:
             job.add_done_callback(self._ended)
             self._running[partition] = task, publisher, job
         self._kept.clear()
+        logger.info("partitions_assigned", partitions=sorted(partitions))
         self._metrics.rebalances.inc()
         self._assigned, self._since = True, monotonic()
 
@@ -49,6 +51,7 @@ class PartitionTasks:
         """None is ours any more. Waits, at most so many seconds, until all batches in flight are committed."""
         self._assigned, self._since = False, monotonic()
         running, self._running = self._running, {}
+        logger.info("partitions_revoked", partitions=sorted(running))
         for task, _, job in running.values():
             in_batch = task.ready
             task.stop()

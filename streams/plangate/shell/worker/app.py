@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from typing import Any
 
 import faust
@@ -39,7 +38,6 @@ class GateApp(faust.App):
         super().__init__(
             settings.group_id,
             broker=[f"kafka://{host.strip()}" for host in hosts],
-            datadir=tempfile.mkdtemp(prefix="plangate-"),  # Faust wants one; nothing of ours is in it
             topic_allow_declare=False,
             topic_disable_leader=True,
             table_standby_replicas=0,
@@ -57,6 +55,9 @@ class GateApp(faust.App):
 
     def _new_transport(self) -> Transport:
         return Transport(self.conf.broker_consumer, self)
+
+    def _create_directories(self) -> None:
+        """Nothing: Faust would make a data folder where the process runs, and nothing of ours would be in it."""
 
     async def _take(self, stream: faust.StreamT[Fetch]) -> None:
         async for fetch in stream:
