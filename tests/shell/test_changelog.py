@@ -167,6 +167,15 @@ def test_stale_keys_are_deleted_only_after_the_snapshot_is_there() -> None:
     assert {change.key for change in deleted if change.key.startswith(b"w\0")} == old
 
 
+def test_a_record_of_an_older_snapshot_that_comes_again_late_changes_nothing() -> None:
+    owner = Owner([], 1, 1000)
+    log: list[Change] = []
+    for offset in range(30):
+        log += owner.batch([(offset, "w")])
+    for late in range(len(log)):
+        assert states(log + log[late : late + 1]) == {"w": list(range(30))}
+
+
 def test_a_change_that_is_not_complete_does_not_count() -> None:
     owner = Owner([], 1, 7)
     log = owner.batch([(0, "w")])
