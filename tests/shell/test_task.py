@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 from aiokafka import TopicPartition
-from shell_fakes import CHANGELOG, SOURCE, Bus, FakeProducer, Killed, Worker, event, expected, span, story, until
+from shell_fakes import CHANGELOG, SOURCE, Bus, FakeProducer, Killed, Worker, until
+from shell_story import event, expected, span, story
 
 from plangate.shell.publish import Names, TransactionalPublisher
 from plangate.shell.task import Fetch, InputError, NotAssigned

@@ -8,7 +8,8 @@ from urllib.request import urlopen
 
 import pytest
 from aiokafka import TopicPartition
-from shell_fakes import SOURCE, Bus, Worker, expected, story, until
+from shell_fakes import SOURCE, Bus, Worker, until
+from shell_story import expected, story
 
 from plangate.shell import tasks as tasks_module
 from plangate.shell.embedded import free_port
