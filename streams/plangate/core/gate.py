@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .context import Context, decision_id
+from .answers import defer, refuse, scorer_of
+from .context import Context
 from .events import MalformedPlan, PlanProposed
 from .judge import judge
 from .limits import plan_paths
@@ -12,7 +13,6 @@ from .memory import recall
 from .pending import lapse
 from .plan import read_plan
 from .publish import publish
-from .reasons import REASONS
 from .records import PlanAccepted, PlanDeferred, PlanRefused
 from .scorers import find_scorer
 
@@ -75,37 +75,7 @@ def _decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | 
     open_ids += [k for k, s in proposed.compressed.items() if s.open and k not in in_place]
     if open_ids:
         return defer(ctx, plan, "open_obligation", span_ids=sorted(open_ids))
-    return judge(ctx, plan, proposed, scorer, refuse)
-
-
-def scorer_of(ctx: Context, plan: PlanProposed | MalformedPlan) -> str:
-    return (plan.scorer if isinstance(plan, PlanProposed) else None) or ctx.policy.scorers[0]
-
-
-def identity(ctx: Context, plan: PlanProposed | MalformedPlan) -> dict[str, Any]:
-    """The fields that every decision carries."""
-    head = ctx.window.head
-    return {
-        **ctx.common,
-        "decision_id": decision_id(head.window_id, plan.plan_id, ctx.source),
-        "plan_id": plan.plan_id,
-        "scorer": scorer_of(ctx, plan),
-    }
-
-
-def defer(ctx: Context, plan: PlanProposed | MalformedPlan, reason: str, **fields: Any) -> PlanDeferred:
-    head = ctx.window.head
-    live = head.generation if head.seen else None
-    waits = REASONS[reason].waits_for
-    return PlanDeferred(**identity(ctx, plan), reason=reason, waits_for=waits, live_generation=live, **fields)
-
-
-def refuse(ctx: Context, plan: PlanProposed | MalformedPlan, reasons: list[str], **fields: Any) -> PlanRefused:
-    head = ctx.window.head
-    turn = head.highest_turn + 1
-    return PlanRefused(
-        **identity(ctx, plan), reasons=sorted(reasons), live_generation=head.generation, escalate_to_turn=turn, **fields
-    )
+    return judge(ctx, plan, proposed, scorer)
 
 
 def _stale(ctx: Context, generation: int) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 from math import fsum
 
+from .answers import identity, refuse
 from .commit import accept, commit_order
-from .context import Context, budget_of, decision_id
+from .context import Context, budget_of
 from .events import PlanProposed
 from .orphans import Analysis
 from .plan import Plan
@@ -16,10 +16,8 @@ from .scorers import Scorer
 from .state import Swap
 from .window import Window
 
-Refuse = Callable[..., PlanRefused]
 
-
-def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer, refuse: Refuse) -> PlanAccepted | PlanRefused:
+def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer) -> PlanAccepted | PlanRefused:
     window, policy = ctx.window, ctx.policy
     threshold = max(plan.threshold, policy.keep_threshold)
     analysis = Analysis(window, plan, scorer, threshold, leaving=policy.compressed_evidence == "leaving")
@@ -35,10 +33,9 @@ def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer, refuse:
     above = bool(reasons)
     orphans = analysis.orphans()
     cost = retained_cost(window, plan, analysis)
-    over = plan.budget is not None and plan.budget < cost
     if orphans:
         reasons.append("orphans")
-    if over:
+    if not _within(cost, plan.budget):
         reasons.append("over_budget")
     if cost >= window.cost and not plan.unknown:
         reasons.append("no_effect")
@@ -49,7 +46,12 @@ def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer, refuse:
         met_before = _within(cost, budget_of(window))
         taken = analysis.amend()
         amended_cost = retained_cost(window, plan, analysis)
-        complete = not above and analysis.clean() and not _straddles(window, analysis) and amended_cost < window.cost
+        complete = (
+            not above
+            and analysis.clean()
+            and not _between(window, analysis.swaps, analysis.going)
+            and amended_cost < window.cost
+        )
         complete = complete and _within(amended_cost, plan.budget)
         budget_kept = plan.budget is not None or not met_before or _within(amended_cost, budget_of(window))
         amendable = policy.amend_plans if event.amendable is None else event.amendable
@@ -114,10 +116,6 @@ def _invalid_replacements(window: Window, plan: Plan) -> bool:
     return _between(window, plan.swaps, going)
 
 
-def _straddles(window: Window, analysis: Analysis) -> bool:
-    return _between(window, analysis.swaps, analysis.going)
-
-
 def _between(window: Window, swaps: list[Swap], going: dict) -> bool:
     """Whether a replacement that is not in place would stand between two retained partners of one pair."""
     places = [
@@ -155,12 +153,8 @@ def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis,
         for key, keep in plan.keeps.items()
         if any(c in analysis.going and c != key for c in keep.cited or ())
     ]
-    scorer = event.scorer or ctx.policy.scorers[0]
     decision = PlanAccepted(
-        **ctx.common,
-        decision_id=decision_id(head.window_id, plan.plan_id, ctx.source),
-        plan_id=plan.plan_id,
-        scorer=scorer,
+        **identity(ctx, event),
         window_generation=event.window_generation,
         new_generation=head.generation + 1,
         evicted_ids=evicted,
@@ -175,5 +169,5 @@ def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis,
         mean_relevance_after=ctx.means[1],
         commit="awaiting_confirmation" if confirm else "committed",
     )
-    ctx.after = lambda: accept(ctx, plan.plan_id, scorer, evicted, analysis.swaps, confirm=confirm)
+    ctx.after = lambda: accept(ctx, plan.plan_id, decision.scorer, evicted, analysis.swaps, confirm=confirm)
     return decision

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from .context import Context
-from .records import Decision, PlanRefused, Repeated, canonical, fit
+from .records import Decision, PlanRefused, Repeated, fit
 from .state import Decided, Tracked
 from .window import Window
-
-#: room that headers, keys and the batch frame need beside a value of the largest size
-FRAME_BYTES = 65_536 // 2
 
 
 def recall(window: Window, plan_id: str) -> Repeated | None:
@@ -20,8 +17,7 @@ def recall(window: Window, plan_id: str) -> Repeated | None:
 def record(ctx: Context, decision: Decision) -> bytes:
     """Emit a decision and remember its bytes; forget what is neither among the newest nor of this generation."""
     window, head = ctx.window, ctx.window.head
-    fitted = fit(decision, ctx.policy.limits.record_bytes - FRAME_BYTES)
-    value = canonical(fitted)
+    fitted, value = fit(decision, ctx.policy.limits.record_bytes)
     ctx.out.append(fitted)
     if not head.seen:
         return value

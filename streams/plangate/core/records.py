@@ -12,6 +12,8 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 CONTRACT_VERSION = 1
+#: room that headers, key and the batch frame need beside the largest value
+FRAME_BYTES = 32_768
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -252,10 +254,13 @@ class DeadLetter(Struct, tag_field="type", tag="dead_letter", kw_only=True):
     size_bytes: int
 
 
-def fit(record: Record, limit: int) -> Record:
-    """Cut the longest lists until the bytes fit ``limit``; ``cut`` has count and digest (contract section 7)."""
-    size = len(canonical(record))
-    while size > limit:
+def fit(record: Record, record_bytes: int) -> tuple[Record, bytes]:
+    """A record and its bytes, its longest lists cut until they fit ``record_bytes`` with key, headers and frame.
+
+    ``cut`` has count and digest of each list that was cut (contract section 7).
+    """
+    limit = record_bytes - FRAME_BYTES
+    while len(value := canonical(record)) > limit:
         sizes = {
             f: len(_ENCODER.encode(v))
             for f in record.__struct_fields__
@@ -265,10 +270,9 @@ def fit(record: Record, limit: int) -> Record:
             raise ValueError("a record without lists exceeds its limit")
         name = max(sorted(sizes), key=sizes.__getitem__)
         whole = getattr(record, name)
-        excess = size - limit + 256
+        excess = len(value) - limit + 256
         keep = max(0, min(len(whole) - 1, int(len(whole) * (sizes[name] - excess) / sizes[name])))
         cut = {} if record.cut is UNSET else dict(record.cut)
         cut.setdefault(name, Cut(len(whole), sha256(_ENCODER.encode(whole)).hexdigest()))
         record = msgspec.structs.replace(record, **{name: whole[:keep], "cut": cut})
-        size = len(canonical(record))
-    return record
+    return record, value

@@ -99,15 +99,11 @@ def _explain(value: bytes) -> Event | Rejected:
     if kind is None:
         return Rejected("unknown_type", "type")
     try:
-        event = _convert(document, kind)
+        event = msgspec.convert(document, kind)
     except (msgspec.ValidationError, RecursionError, UnicodeError) as error:
         return _attributed(document, _paths(document, error) if kind is PlanProposed else [_path(error)])
     bad = next(_bad_texts(event, ""), None)
     return event if bad is None else _attributed(document, [bad])
-
-
-def _convert(document: Any, kind: type) -> Any:
-    return msgspec.convert(document, kind)
 
 
 def _path(error: Exception, prefix: str = "") -> str:
@@ -137,6 +133,7 @@ def _paths(document: dict[str, Any], error: Exception) -> list[str]:
         k: ([] if k in ("entries", "replacements") and isinstance(v, list) and len(v) <= 20_000 else v)
         for k, v in document.items()
     }
+    stand_ins = {"entries": [], "window_generation": 0}  # lawful values of what may not be null
     for _ in PlanProposed.__struct_fields__:
         try:
             msgspec.convert(rest, PlanProposed)
@@ -145,20 +142,16 @@ def _paths(document: dict[str, Any], error: Exception) -> list[str]:
             path = _path(bad)
             found.append(path)
             top = path.split(".")[0].split("[")[0]
-            if top not in rest and top not in ("entries", "window_generation"):
+            if top not in rest and top not in stand_ins:
                 break
-            rest[top] = [] if top == "entries" else 0
-            if top not in ("entries", "window_generation"):
-                rest[top] = None
+            rest[top] = stand_ins.get(top)
     return sorted(set(found)) or [_path(error)]
 
 
 def _attributed(document: Any, paths: list[str]) -> Event | Rejected:
     """A malformed plan that names its window and itself is answered; all else is a dead letter."""
     if isinstance(document, dict) and document.get("type") == "plan_proposed":
-        fields = {k: document.get(k) for k in ("window_id", "plan_id")}
-        for name in ("sequence", "event_id"):
-            fields[name] = document.get(name)
+        fields = {name: document.get(name) for name in ("window_id", "plan_id", "sequence", "event_id")}
         for attempt in (fields, {**fields, "sequence": None, "event_id": None}):
             try:
                 plan = msgspec.convert({**attempt, "paths": [], "type": "plan_proposed"}, MalformedPlan)

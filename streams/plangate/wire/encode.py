@@ -10,8 +10,6 @@ from .redact import redact
 from .topics import REDACTED, ROUTES
 
 Headers = list[tuple[str, bytes]]
-#: room for headers, key and the batch frame beside the largest value
-FRAME_BYTES = 32_768
 
 
 class Out(NamedTuple):
@@ -36,7 +34,7 @@ def encode(
     topic = ROUTES[tag]
     if topic in REDACTED and policy.id_redaction == "hmac":
         record = redact(record, redaction_key)
-    value = canonical(fit(record, policy.limits.record_bytes - FRAME_BYTES))
+    _, value = fit(record, policy.limits.record_bytes)
     headers = [*_headers(tag, coordinates, number), *trace]
     key = record.window_id.encode()
     outs = [Out(topic, key, value, headers)]
