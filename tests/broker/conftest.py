@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from chaos_broker import FaultyKafka
 from engine import KAFKA_IMAGE, fetch_image, missing_engine
 from kafka_container import ApacheKafka
 
@@ -37,3 +38,12 @@ def kafka_container(engine: None) -> Iterator[ApacheKafka]:
 def kafka(kafka_container: ApacheKafka) -> str:
     """Bootstrap address of the session's broker."""
     return kafka_container.bootstrap
+
+
+@pytest.fixture(scope="session")
+def chaos_kafka(engine: None) -> Iterator[FaultyKafka]:
+    """A broker of its own, which chaos runs may stop and kill."""
+    if reason := fetch_image(KAFKA_IMAGE):
+        pytest.fail(reason)
+    with FaultyKafka() as container:
+        yield container

@@ -3,7 +3,7 @@
 import base64
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,14 +68,14 @@ def bad_items() -> list[Item]:
     ]
 
 
-def event_stream(count: int, seed: int, keyring: Path) -> Iterator[Item]:
-    """`count` records. An engine runs along, so that plans are made for the generation that will be live."""
+def event_stream(count: int, seed: int, keyring: Path, names: Sequence[str] = WINDOWS) -> Iterator[Item]:
+    """`count` records for these windows. An engine runs along, so that plans are made for the generation to be live."""
     dice = random.Random(seed)
     engine, windows = new_engine(keyring), dict[str, Window]()
     offsets = dict.fromkeys(range(PARTITIONS), 0)
     bad = bad_items()
     for number in range(count):
-        window_id = dice.choice(WINDOWS)
+        window_id = dice.choice(names)
         if number % 40 == 39:
             made = dice.choice(bad)
         else:
