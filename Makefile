@@ -10,7 +10,7 @@ ARGS    ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-quick test-containers lint format schemas lock clean
+.PHONY: help install demo bench test test-quick test-containers lint format schemas lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,6 +39,9 @@ $(VENV)/.project: pyproject.toml $(VENV)/.lock
 demo: install ## Broker, worker and three proposers on one screen; needs no Docker
 	$(BIN)/plangate demo $(ARGS)
 
+bench: install ## Measure against the peers, here and now: make bench ARGS="core memory" for some, ARGS=--tiny for a look
+	$(BIN)/python -m bench $(ARGS)
+
 test: test-quick ## All tests; those that need Docker only where an engine answers
 	@if why=`$(BIN)/python tests/broker/engine.py`; then $(MAKE) --no-print-directory test-containers; \
 	else echo "CONTAINER TESTS NOT RUN: $$why"; fi
@@ -50,12 +53,12 @@ test-containers: install ## The tests against a real Kafka in a container; needs
 	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)
 
 lint: install ## Check style and formatting
-	$(BIN)/ruff check streams tests
-	$(BIN)/ruff format --check streams tests
+	$(BIN)/ruff check streams tests bench
+	$(BIN)/ruff format --check streams tests bench
 
 format: install ## Apply the formatting and the fixes that are safe
-	$(BIN)/ruff check --fix streams tests
-	$(BIN)/ruff format streams tests
+	$(BIN)/ruff check --fix streams tests bench
+	$(BIN)/ruff format streams tests bench
 
 schemas: install ## Write schemas/ and the decision tables anew from the types and reasons
 	$(BIN)/plangate schemas schemas --table docs/decisions.md --table README.md
@@ -70,4 +73,4 @@ LOCK_FLAGS := --universal --python-version 3.11 --generate-hashes --no-header --
 
 clean: ## Remove .venv and everything else that was generated
 	rm -rf $(VENV) build dist .demo .pytest_cache .ruff_cache .hypothesis *.egg-info streams/*.egg-info
-	find streams tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find streams tests bench -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -23,7 +23,7 @@ def propose(ctx: Context, plan: PlanProposed | MalformedPlan) -> None:
     if (repeated := recall(window, plan.plan_id)) is not None:
         ctx.out.append(repeated)
         return
-    decision = _decide(ctx, plan)
+    decision = decide(ctx, plan)
     publish(ctx, decision, plan)
     if not head.seen:
         return
@@ -41,7 +41,8 @@ def propose(ctx: Context, plan: PlanProposed | MalformedPlan) -> None:
             lapse(ctx)
 
 
-def _decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | PlanDeferred | PlanRefused:
+def decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | PlanDeferred | PlanRefused:
+    """The answer to a proposal, without publishing or applying it: only counts what a deferral counts."""
     window, head, policy = ctx.window, ctx.window.head, ctx.policy
     if head.seen and head.proposals >= policy.proposals_per_generation:
         return refuse(ctx, plan, ["too_many_proposals"])
