@@ -1,8 +1,9 @@
-"""Replay and import work where no Kafka library is installed (contract section 9)."""
+"""Replay, audit of a file and import work where no Kafka library is installed (contract section 9)."""
 
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,6 +24,20 @@ def test_replay_needs_no_kafka_library() -> None:
     done = plangate("replay", "-", stdin=json.dumps(event) + "\n")
     assert done.returncode == 0, done.stderr
     assert {json.loads(line)["topic"] for line in done.stdout.splitlines()} == {"window-status"}
+
+
+def test_audit_of_a_file_needs_no_kafka_library(tmp_path: Path) -> None:
+    events = tmp_path / "events.jsonl"
+    span = {"span_id": "a", "kind": "user", "cost_units": 1}
+    written = [
+        {"type": "span_appended", "window_id": "w", "spans": [span]},
+        {"type": "plan_proposed", "window_id": "w", "plan_id": "p", "window_generation": 1, "entries": []},
+    ]
+    events.write_text("".join(json.dumps(event) + "\n" for event in written))
+    printed = plangate("replay", str(events)).stdout
+    done = plangate("audit", "verify", "-", "--inputs", str(events), stdin=printed)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["summary"]["audit_records"] == 1
 
 
 def test_import_needs_no_kafka_library() -> None:

@@ -9,6 +9,7 @@ import click
 
 VERBS = {
     "replay": ("replay", "replay_command"),
+    "audit": ("audit", "audit_group"),
     "import": ("import_", "import_command"),
     "worker": ("worker", "worker"),
     "demo": ("demo", "demo_command"),
