@@ -1,6 +1,7 @@
 """One run: a prefix on a broker, load and a reader alongside, workers, and the check of everything at the end."""
 
 import json
+import os
 import random
 import sys
 import time
@@ -18,11 +19,15 @@ from worker_process import WORKER, WorkerProcess, wait_for
 
 from plangate.wire.engine import Out
 
+# How often each scenario is run, every time with another seed.
+ROUNDS = int(os.environ.get("CHAOS_ROUNDS", "1"))
+GUARANTEES = ["transactions", "acknowledgements"]
 DYING = Path(__file__).with_name("dying_worker.py")
-WINDOWS = tuple(f"window-{number}" for number in range(10))
+WINDOWS = tuple(f"agent-{number}" for number in range(10))
 LOADED = sorted({partition_of(name.encode()) for name in WINDOWS})
+assert len(LOADED) == PARTITIONS, "every partition has windows"
 BATCH_SIZE = 50
-EVENTS_PER_SECOND = 200
+EVENTS_PER_SECOND = 100
 SESSION_SECONDS = 3
 # Far more than a take-over takes: only a run that is stuck meets it.
 STUCK_SECONDS = 90.0
@@ -47,6 +52,11 @@ class ChaosWorker(WorkerProcess):
         """The partitions it took over after `since`."""
         lines = self.lines("partition_taken_over")
         return [line["partition"] for line in lines if datetime.fromisoformat(line["timestamp"]).timestamp() > since]
+
+    @property
+    def owned(self) -> set[int]:
+        """The partitions of its last assignment."""
+        return set(self.lines("partitions_assigned")[-1]["partitions"])
 
     @property
     def dead(self) -> bool:
@@ -98,21 +108,21 @@ class Run:
         self.workers.append(ChaosWorker(self.folder, command, **given))
         return self.workers[-1]
 
-    def begin(self) -> ChaosWorker:
+    def begin(self, *dying: str, **settings: Any) -> ChaosWorker:
         """The first worker, which makes the topics; then the reader and the load."""
-        first = self.worker(instance_id="w0")
+        first = self.worker(*dying, **{"instance_id": "w0", **settings})
         first.wait_until_ready()
         self.reader = Reader(self.bus)
         self.load = Load(self.bus, self._items, EVENTS_PER_SECOND)
         self.wait_for_progress(time.time())
         return first
 
-    def wait_for_progress(self, since: float, partitions: list[int] = LOADED) -> float:
-        """Until new answers for all these partitions were read; the seconds from `since` to the last of them."""
+    def wait_for_progress(self, since: float) -> float:
+        """Until new answers for all partitions were read; the seconds from `since` to the last of them."""
         arrived: dict[int, float | None] = {}
 
         def answered() -> bool:
-            for partition in partitions:
+            for partition in LOADED:
                 if arrived.get(partition) is None:
                     arrived[partition] = self.reader.answered(partition, since)
             return None not in arrived.values()
@@ -120,9 +130,13 @@ class Run:
         wait_for(answered, STUCK_SECONDS)
         return max(value for value in arrived.values() if value is not None) - since
 
-    def fault_done(self, at: float, partitions: list[int] = LOADED) -> None:
-        """Wait until what a fault stopped goes on, and note how long that took."""
-        self.seconds.append(self.wait_for_progress(at, partitions))
+    def fault_done(self, at: float, ended: float | None = None) -> None:
+        """Wait until all partitions are answered by others, and note how long that took.
+
+        `at`: when the fault began; `ended`: when the worker that it hit made its last answer, if later.
+        """
+        since = at if ended is None else ended
+        self.seconds.append(self.wait_for_progress(since) + since - at)
 
     def finish(self) -> Verdict:
         """End the load, let the workers decide the rest and stop them, read on to the end, and judge."""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import chaos_table
 import pytest
 from chaos_broker import FaultyKafka
 from engine import KAFKA_IMAGE, fetch_image, missing_engine
@@ -47,3 +48,12 @@ def chaos_kafka(engine: None) -> Iterator[FaultyKafka]:
         pytest.fail(reason)
     with FaultyKafka() as container:
         yield container
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The figures of the chaos runs, for whoever reads the run's output, and in a file."""
+    if figures := chaos_table.table():
+        terminalreporter.write_sep("=", "faults on a real broker")
+        terminalreporter.write(figures)
+        chaos_table.FILE.parent.mkdir(exist_ok=True)
+        chaos_table.FILE.write_text(figures)

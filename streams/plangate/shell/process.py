@@ -69,7 +69,7 @@ def run(settings: Settings, probe: Probe = lambda step: None) -> NoReturn:
 
 
 class Worker:
-    """One worker. `probe` is told of each step of a batch: chaos tests end the process there."""
+    """One worker. `probe` is told of each step (see `Probe`): chaos tests end the process there."""
 
     def __init__(self, settings: Settings, probe: Probe = lambda step: None) -> None:
         self._settings = settings

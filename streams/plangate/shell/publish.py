@@ -23,7 +23,9 @@ from plangate.shell.changelog import Change
 from plangate.shell.sender import Message, Producer, Sender, Sent
 from plangate.wire.engine import Out
 
-# Told what has just been done: begun, outputs_sent, changes_sent, offsets_sent (transactions only), committed.
+# Told what has just been done. Taking over: assigned, shut_out (the owner before), recovering (again and again),
+# recovered. A batch: stepped, begun, outputs_sent, changes_sent, offsets_sent (transactions only), committed. Giving
+# away: revoked, with a batch perhaps in flight.
 Probe = Callable[[str], None]
 
 

@@ -94,7 +94,7 @@ class PartitionTask:
         self._deps = deps
         self._publisher = publisher
         self._recovery = recovery
-        recovery.progress = self.touch
+        recovery.progress = self._recovering
         self._queue: deque[Fetched] = deque()
         self._bytes = 0
         self._seek_wanted = False
@@ -121,6 +121,10 @@ class PartitionTask:
     def touch(self) -> None:
         """Something got on; the liveness probe looks at it."""
         self.last_progress = monotonic()
+
+    def _recovering(self) -> None:
+        self.touch()
+        self._deps.probe("recovering")
 
     def feed(self, fetch: Fetch) -> None:
         """What was fetched; may be called at any time."""
@@ -159,6 +163,7 @@ class PartitionTask:
 
     def stop(self) -> None:
         """Finish the batch in flight and end; what is queued is left to the next owner."""
+        self._deps.probe("revoked")
         self._stopping = True
         self.ready = False
         self._queue.clear()
@@ -166,10 +171,13 @@ class PartitionTask:
 
     async def _take_over(self) -> None:
         began = monotonic()
-        source, partition, metrics = self._deps.source, self.partition, self._deps.metrics
+        source, partition, metrics, probe = self._deps.source, self.partition, self._deps.metrics, self._deps.probe
+        probe("assigned")
         await self._publisher.start()
+        probe("shut_out")
         committed = await source.committed(partition)
         store = await self._recovery.run(self.store)
+        probe("recovered")
         first, end = self._recovery.bounds
         if store.resume_after >= end or (committed or 0) > end:
             raise InputError("the input topic ends before what its windows have seen: it was emptied or made anew")
