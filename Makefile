@@ -42,6 +42,9 @@ demo: install ## Broker, worker and three proposers on one screen; needs no Dock
 bench: install ## Measure against the peers, here and now: make bench ARGS="core memory" for some, ARGS=--tiny for a look
 	$(BIN)/python -m bench $(ARGS)
 
+load: ## Load test in containers: report in build/load; ARGS="--action 60:add -- --rate 300" and the like. Needs Docker
+	$(PYTHON) deploy/load/run.py $(ARGS)
+
 test: test-quick ## All tests; those that need Docker only where an engine answers
 	@if why=`$(BIN)/python tests/broker/engine.py`; then $(MAKE) --no-print-directory test-containers; \
 	else echo "CONTAINER TESTS NOT RUN: $$why"; fi
@@ -53,12 +56,12 @@ test-containers: install ## The tests against a real Kafka in a container; needs
 	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)
 
 lint: install ## Check style and formatting
-	$(BIN)/ruff check streams tests bench
-	$(BIN)/ruff format --check streams tests bench
+	$(BIN)/ruff check streams tests bench deploy
+	$(BIN)/ruff format --check streams tests bench deploy
 
 format: install ## Apply the formatting and the fixes that are safe
-	$(BIN)/ruff check --fix streams tests bench
-	$(BIN)/ruff format streams tests bench
+	$(BIN)/ruff check --fix streams tests bench deploy
+	$(BIN)/ruff format streams tests bench deploy
 
 schemas: install ## Write schemas/ and the decision tables anew from the types and reasons
 	$(BIN)/plangate schemas schemas --table docs/decisions.md --table README.md

@@ -12,7 +12,7 @@ import msgspec
 
 from .decision import Decision
 from .mirror import Mirror
-from .plans import STRATEGIES, Plan, plan_value
+from .plans import STRATEGIES, Plan, plan_value, resolved
 from .scripts import Script, Step
 
 FEWEST_SPANS = 8  # nobody prunes a window shorter than this
@@ -125,7 +125,7 @@ class Fleet:
             self.tries[wish.tries] += 1
             return self._end(wish, "accepted")
         if decision.outcome == "refused":
-            return self._refused(wish, decision, now)
+            return self._refused(wish, proposal.plan, decision, now)
         wish.avoid.update(decision.span_ids)
         if wish.tries >= self._options.patience:
             agent.waiting.add(wish)
@@ -166,16 +166,18 @@ class Fleet:
                 agent.busy.add(number)
                 self._think(Wish(agent, agent.session, number), now)
 
-    def _think(self, wish: Wish, now: float, at_once: bool = False) -> None:
+    def _think(self, wish: Wish, now: float) -> None:
         """Make a plan of what is seen now; it will be sent when the model would be done."""
-        if wish.tries >= self._options.tries:
-            return self._end(wish, "gave up")
-        wish.tries += 1
         make = STRATEGIES[(wish.agent.number + wish.proposer) % len(STRATEGIES)]
         plan = make(wish.agent.mirror, wish.avoid, self._options.entries)
+        self._plan(wish, plan, now + self._dice.expovariate(1 / self._options.think))
+
+    def _plan(self, wish: Wish, plan: Plan, due: float) -> None:
+        if wish.tries >= self._options.tries:
+            return self._end(wish, "gave up")
         if plan.empty:
             return self._end(wish, "nothing to prune")
-        due = now if at_once else now + self._dice.expovariate(1 / self._options.think)
+        wish.tries += 1
         heapq.heappush(self._plans, (due, next(self._numbers), wish, plan))
 
     def _propose(self, wish: Wish, plan: Plan) -> Outgoing:
@@ -189,10 +191,10 @@ class Fleet:
             self._again.append(sent)
         return sent
 
-    def _refused(self, wish: Wish, decision: Decision, now: float) -> None:
-        if decision.resolution and decision.resolution.complete:
+    def _refused(self, wish: Wish, plan: Plan, decision: Decision, now: float) -> None:
+        if decision.resolution and decision.resolution.complete and decision.live_generation is not None:
             wish.avoid.update(decision.resolution.retain)
-            return self._think(wish, now, at_once=True)
+            return self._plan(wish, resolved(plan, decision.resolution.retain, decision.live_generation), now)
         if decision.unknown_ids:
             wish.avoid.update(decision.unknown_ids)
             return self._think(wish, now)

@@ -67,7 +67,7 @@ def page(doc: dict[str, Any]) -> str:
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        '<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">'
+        '<meta name="viewport" content="width=device-width">'
         f"<title>Plangate load report</title><style>{_STYLE % (*palette, classes)}</style></head>"
         f"<body>{''.join(parts)}</body></html>\n"
     )
@@ -149,7 +149,9 @@ def _table(processes: dict[str, dict[str, Any]]) -> str:
         cells = (told["from"], told["to"], told["cpu_cores_mean"], told["cpu_cores_max"])
         texts = ["" if cell is None else f"{cell:,}" for cell in cells]
         texts.append("" if memory is None else f"{memory / _MEBIBYTE:,.0f}")
-        rows.append(f'<tr><th scope="row">{escape(name)}</th>' + "".join(f'<td class="n">{t}</td>' for t in texts))
+        rows.append(
+            f'<tr><th scope="row">{escape(name)}</th>' + "".join(f'<td class="n">{t}</td>' for t in texts) + "</tr>"
+        )
     head = "".join(f'<th class="n">{escape(text)}</th>' for text in heads)
     return f"<table><thead><tr><th></th>{head}</tr></thead>{''.join(rows)}</table>"
 

@@ -59,6 +59,17 @@ def summarise(mirror: Mirror, avoid: Collection[str], entries: int) -> Plan:
     return Plan(mirror.generation, mirror.changes, compress=tuple(covers), replacement_cost=max(1, cost))
 
 
+def resolved(plan: Plan, retain: Collection[str], generation: int) -> Plan:
+    """The same plan without what a refusal wants retained, for the generation that the refusal judged."""
+    stay = set(retain)
+    covers = tuple(span_id for span_id in plan.compress if span_id not in stay)
+    cost = max(1, plan.replacement_cost * len(covers) // max(1, len(plan.compress)))
+    evict = tuple(span_id for span_id in plan.evict if span_id not in stay)
+    return msgspec.structs.replace(
+        plan, generation=generation, evict=evict, compress=covers, replacement_cost=cost if covers else 0
+    )
+
+
 STRATEGIES: tuple[Callable[[Mirror, Collection[str], int], Plan], ...] = (trim_oldest, drop_big_results, summarise)
 
 
