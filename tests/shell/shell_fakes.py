@@ -219,7 +219,7 @@ async def until(condition: Callable[[], bool]) -> None:
 
 @dataclass
 class Worker:
-    """A task of partition 0 with all that it needs. `die_at`: a step, and in which batch, from 0, it is killed."""
+    """A task of one partition with all that it needs. `die_at`: a step, and in which batch, from 0, it is killed."""
 
     bus: Bus
     guarantee: str = "transactions"
@@ -229,22 +229,26 @@ class Worker:
     batch_size: int = 3
     metrics: Metrics = field(default_factory=Metrics)
     batches: int = 0
+    partition: int = 0
 
     def __post_init__(self) -> None:
         self.source = FakeSource(self.bus)
-        names = Names(SOURCE, CHANGELOG, GROUP, "", 0)
+        names = Names(SOURCE, CHANGELOG, GROUP, "", self.partition)
         publisher: Publisher
         if self.guarantee == "transactions":
-            publisher = TransactionalPublisher(FakeProducer(self.bus, "group-0"), names, self.probe)
+            publisher = TransactionalPublisher(FakeProducer(self.bus, f"group-{self.partition}"), names, self.probe)
         else:
             publisher = AcknowledgedPublisher(FakeProducer(self.bus), names, self.source.commit_offset, self.probe)
         self.consumer = FakeLogConsumer(self.bus)
         self.recovery = Recovery(
-            self.consumer, TopicPartition(CHANGELOG, 0), TopicPartition(SOURCE, 0), assemble_with(Policy())
+            self.consumer,
+            TopicPartition(CHANGELOG, self.partition),
+            TopicPartition(SOURCE, self.partition),
+            assemble_with(Policy()),
         )
         deps = Deps(self.engine, self.source, self.metrics, SOURCE, self.batch_size, self.probe)
         self.publisher = publisher
-        self.task = PartitionTask(0, deps, publisher, self.recovery, self.known)
+        self.task = PartitionTask(self.partition, deps, publisher, self.recovery, self.known)
 
     def probe(self, step: str) -> None:
         if (step, self.batches) == self.die_at:
@@ -255,10 +259,10 @@ class Worker:
     async def run(self, until: Callable[[], bool] | None = None) -> None:
         """Feed the task until all is decided (or `until` says so), then stop it. Raises what it dies of."""
         job = asyncio.ensure_future(self.task.run())
-        place = TopicPartition(SOURCE, 0)
+        place = TopicPartition(SOURCE, self.partition)
         done = until or (lambda: not self.bus.visible(place, self.bus.offsets.get(place, 0)))
         while not (job.done() or (self.task.ready and self.task.idle and done())):
-            if self.task.wants_records and (fetch := self.source.fetch(0, 5)):
+            if self.task.wants_records and (fetch := self.source.fetch(self.partition, 5)):
                 self.task.feed(fetch)
             await asyncio.sleep(0)
         self.task.stop()

@@ -1,10 +1,12 @@
 """Log lines can't repeat input: neither our own nor those of libraries, whatever is thrown."""
 
 import asyncio
+import gc
 import io
 import json
 import logging
 import sys
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -18,11 +20,11 @@ CANARY = "c4n4ry"
 def lines(request: pytest.FixtureRequest) -> Iterator[io.StringIO]:
     """Where the logs go; logging is put back afterwards."""
     root = logging.getLogger()
-    before = root.handlers[:], root.level, sys.excepthook
+    before = root.handlers[:], root.level, sys.excepthook, threading.excepthook, sys.unraisablehook
     stream = io.StringIO()
     configure_logs(request.param, "json", stream)
     yield stream
-    root.handlers[:], root.level, sys.excepthook = before
+    root.handlers[:], root.level, sys.excepthook, threading.excepthook, sys.unraisablehook = before
 
 
 def throw() -> None:
@@ -86,6 +88,25 @@ def test_uncaught_exceptions_have_no_text(lines: io.StringIO, capsys: pytest.Cap
     assert json.loads(lines.getvalue())["event"] == "uncaught"
     captured = capsys.readouterr()
     assert CANARY not in lines.getvalue() + captured.out + captured.err
+
+
+def test_threads_and_finalizers_that_die_have_no_text(lines: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:
+    """Python's own hooks print the traceback, with the text, past all logging."""
+
+    class Dying:
+        def __del__(self) -> None:
+            throw()
+
+    thread = threading.Thread(target=throw)
+    thread.start()
+    thread.join()
+    Dying()
+    gc.collect()
+    events = [json.loads(line)["event"] for line in lines.getvalue().splitlines()]
+    assert events == ["uncaught_in_thread", "unraisable"]
+    captured = capsys.readouterr()
+    assert CANARY not in lines.getvalue() + captured.out + captured.err
+    assert (captured.out, captured.err) == ("", "")
 
 
 def test_a_line_that_cant_be_formatted_is_not_printed(lines: io.StringIO, capsys: pytest.CaptureFixture[str]) -> None:

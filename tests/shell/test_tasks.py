@@ -23,7 +23,7 @@ INPUT = TopicPartition(SOURCE, 0)
 
 
 class Rig:
-    """`PartitionTasks` over fakes; partition 0 only."""
+    """`PartitionTasks` over fakes."""
 
     def __init__(self, bus: Bus, **more: Any) -> None:
         self.bus = bus
@@ -36,7 +36,7 @@ class Rig:
         )
 
     def make(self, partition: int, known: WindowStore | None) -> tuple[Any, Any]:
-        worker = Worker(self.bus, known=known, metrics=self.metrics, **self.more)
+        worker = Worker(self.bus, known=known, metrics=self.metrics, partition=partition, **self.more)
         self.workers.append(worker)
         return worker.task, worker.publisher
 

@@ -190,7 +190,7 @@ def test_error_texts_hold_no_values() -> None:
     with pytest.raises(PolicyError) as caught:
         load_policy(canaries.new("file").encode())
     with pytest.raises(StateVersionError) as newer:
-        apply_patch(None, b"\x92\x63\xd9\x0f" + canaries.new("patch").encode()[:15])
+        apply_patch(None, b"\x92\x63\xaf" + canaries.new("patch").encode()[:15])
     texts += [str(caught.value), str(newer.value)]
     assert len(texts) > 20
     assert not canaries.leaks("\n".join(texts).encode())

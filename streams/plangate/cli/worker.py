@@ -12,7 +12,7 @@ from plangate.shell.settings import SettingsError, load_settings, unknown_variab
 @click.command("worker")
 @click.option(
     "--config",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="TOML file with settings.",
 )
@@ -22,18 +22,20 @@ def worker(config: Path | None) -> None:
     Settings come from PLANGATE_ environment variables, over those in FILE, over defaults: docs/configuration.md.
     Status 0: told to stop; 69: no broker at the start; 70: an error, start again; 78: settings or topics are wrong.
     """
+    from plangate.shell.logs import configure_logs, end_process, logger
+
+    configure_logs("info", "json")
+    # Until the worker listens itself there is nothing to finish.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, _: end_process(0, "signal", signal=signal.Signals(number).name))
     try:
         settings = load_settings(os.environ, config)
     except SettingsError as error:
-        click.echo(f"Error: {error}", err=True)
-        raise SystemExit(78) from None
-    # Until the worker listens itself there is nothing to finish.
-    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
-    # Only now, so that `plangate --help` and wrong settings need no Kafka library.
-    from plangate.shell import process
-    from plangate.shell.logs import configure_logs, logger
-
+        end_process(78, "the settings are wrong", detail=str(error))
     configure_logs(settings.log_level, settings.log_format)
     for name in unknown_variables(os.environ):
         logger.warning("unknown_variable", name=name)
+    # Only now, so that wrong settings need no Kafka library.
+    from plangate.shell import process
+
     process.run(settings)

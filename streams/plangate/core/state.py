@@ -1,4 +1,8 @@
-"""What a window's state is made of (contract section 3): records that survive a restart, and maps that hold them."""
+"""What a window's state is made of (contract section 3): records that survive a restart, and maps that hold them.
+
+They forbid unknown fields: state that this version would not carry on must not be read by it. A field may be added at
+the end, with a default, only together with a new `plangate.wire.state.VERSION`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from msgspec import Struct
 Value = TypeVar("Value")
 
 
-class LiveSpan(Struct, array_like=True, gc=False):
+class LiveSpan(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """A span as it stands in the window.
 
     ``depends`` includes ``verbatim``; ``required`` holds only ids live when declared.
@@ -33,7 +37,7 @@ class LiveSpan(Struct, array_like=True, gc=False):
     derived: tuple[str, ...] = ()
 
 
-class Left(Struct, array_like=True, gc=False):
+class Left(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """What must be known of a span that left: by what, and its lineage (contract section 3, pins and reuse of ids)."""
 
     by: str
@@ -42,7 +46,7 @@ class Left(Struct, array_like=True, gc=False):
     required: tuple[str, ...] = ()
 
 
-class Decided(Struct, array_like=True):
+class Decided(Struct, array_like=True, forbid_unknown_fields=True):
     """A recorded decision: its bytes are given again for the same plan_id (contract section 4, step 1)."""
 
     number: int
@@ -51,14 +55,14 @@ class Decided(Struct, array_like=True):
     value: bytes
 
 
-class Change(Struct, array_like=True):
+class Change(Struct, array_like=True, forbid_unknown_fields=True):
     generation: int
     event: str
     span_ids: tuple[str, ...]
     count: int
 
 
-class Swap(Struct, array_like=True):
+class Swap(Struct, array_like=True, forbid_unknown_fields=True):
     """A replacement as accepted: the new span and what it stands for."""
 
     span_id: str
@@ -68,7 +72,7 @@ class Swap(Struct, array_like=True):
     in_place: bool
 
 
-class Pending(Struct, array_like=True):
+class Pending(Struct, array_like=True, forbid_unknown_fields=True):
     """An acceptance that waits for the runtime's confirmation (policy ``commit: on_confirm``)."""
 
     plan_id: str
@@ -80,7 +84,7 @@ class Pending(Struct, array_like=True):
     deferred: int = 0
 
 
-class Head(Struct, array_like=True):
+class Head(Struct, array_like=True, forbid_unknown_fields=True):
     """The scalars of a window."""
 
     window_id: str

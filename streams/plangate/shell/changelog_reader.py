@@ -7,9 +7,10 @@ from typing import NamedTuple
 from plangate.core.policy import Policy
 from plangate.core.window import Window
 from plangate.shell.changelog import FORMAT, HEADER, SUFFIX, ChangelogError, Extents
-from plangate.wire.state import apply_patch
+from plangate.wire.state import apply_patch, check_version
 
 Assemble = Callable[[list[bytes]], Window]
+Check = Callable[[bytes], None]
 
 
 class Recovered(NamedTuple):
@@ -62,14 +63,19 @@ class _Bank:
 
 
 class ChangelogReader:
-    """Puts the windows of one partition together again from its records."""
+    """Puts the windows of one partition together again from its records.
 
-    def __init__(self, assemble: Assemble) -> None:
+    `check` sees how each patch begins, also of those that are not needed any more, and raises for what another version
+    wrote: where a newer one was at work, an older one has no say.
+    """
+
+    def __init__(self, assemble: Assemble, check: Check = check_version) -> None:
         self._assemble = assemble
+        self._check = check
         self._windows: dict[bytes, dict[tuple[bytes, int], _Bank]] = {}
 
     def feed(self, key: bytes | None, value: bytes | None) -> None:
-        """Take the next record of the log. Raises ChangelogError for a format that this version does not know."""
+        """Take the next record of the log. Raises ChangelogError or StateError for what this version does not know."""
         if key is None or len(key) <= SUFFIX.size or key[-SUFFIX.size]:
             raise ChangelogError("a record of the changelog has no key of ours")
         epoch, bank_number, number, chunk = SUFFIX.unpack_from(key, len(key) - SUFFIX.size)
@@ -86,6 +92,8 @@ class ChangelogReader:
         if len(value) < HEADER.size:
             raise ChangelogError("a record of the changelog is cut off")
         _, serial, chunks, last_offset = HEADER.unpack_from(value)
+        if chunk == 0:
+            self._check(value[HEADER.size : HEADER.size + 10])
         if serial < bank.serial:
             return
         if serial > bank.serial:

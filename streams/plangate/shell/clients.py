@@ -83,7 +83,7 @@ def group_consumer(settings: Settings, assignor: type) -> AIOKafkaConsumer:
         group_instance_id=settings.instance_id or None,
         partition_assignment_strategy=(assignor,),
         enable_auto_commit=False,
-        auto_offset_reset="earliest",
+        auto_offset_reset="none",  # each task seeks; where retention was faster, it must be told
         isolation_level="read_committed",
         max_partition_fetch_bytes=FETCH_BYTES,
         session_timeout_ms=int(settings.session_timeout_seconds * 1000),

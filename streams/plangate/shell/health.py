@@ -39,7 +39,7 @@ class HealthServer:
         return handler
 
     async def _show_metrics(self, request: web.Request) -> web.Response:
-        self._tasks.measure()
+        self._tasks.measure(self._stall_seconds)
         return web.Response(
             body=self._metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
         )

@@ -9,6 +9,7 @@ Kafka clients print records.
 import logging
 import os
 import sys
+import threading
 import traceback
 from collections.abc import MutableMapping
 from types import TracebackType
@@ -52,6 +53,8 @@ def configure_logs(level: str, form: str, stream: TextIO = sys.stderr) -> None:
         cache_logger_on_first_use=False,
     )
     sys.excepthook = _log_uncaught
+    threading.excepthook = lambda caught: _log_unseen("uncaught_in_thread", caught.exc_value)
+    sys.unraisablehook = lambda caught: _log_unseen("unraisable", caught.exc_value)
 
 
 def name_exception(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -106,8 +109,17 @@ def _log_uncaught(kind: type[BaseException], error: BaseException, trace: Traceb
     logger.critical("uncaught", exc_info=(kind, error, trace))
 
 
-def stop_process(status: int) -> NoReturn:
-    """End at once, without clean-up that could still publish; log lines get out."""
+def _log_unseen(event: str, error: BaseException | None) -> None:
+    logger.error(event, exc_info=error)
+
+
+def end_process(status: int, reason: str, error: BaseException | None = None, **fields: Any) -> NoReturn:
+    """End at once, without clean-up that could still publish, and say why, whatever the level of the logs.
+
+    `reason` and `fields` are closed words and numbers, never an exception's text that is not our own.
+    """
+    logging.getLogger("plangate").setLevel(logging.INFO)
+    (logger.critical if status else logger.info)("stopped", status=status, reason=reason, exc_info=error, **fields)
     logging.shutdown()
     sys.stdout.flush()
     sys.stderr.flush()

@@ -79,6 +79,9 @@ class Metrics:
         self.behind = Gauge(
             "plangate_lag_records", "Input records in the topic and not yet decided.", registry=registry
         )
+        self.stalled = Gauge(
+            "plangate_stalled_partitions", "Partitions without progress for stall_seconds.", registry=registry
+        )
         self.recovery = Gauge(
             "plangate_recovery_seconds", "How long the last take-over of a partition took.", registry=registry
         )

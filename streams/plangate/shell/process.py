@@ -14,17 +14,17 @@ import asyncio
 import signal
 from contextlib import suppress
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from aiokafka import TopicPartition
-from aiokafka.errors import KafkaConnectionError, KafkaError, ProducerFenced
+from aiokafka.errors import KafkaConnectionError, KafkaError, KafkaTimeoutError, ProducerFenced
 
 from plangate.core.policy import PolicyError
 from plangate.shell import clients
 from plangate.shell.changelog import ChangelogError
 from plangate.shell.changelog_reader import assemble_with
 from plangate.shell.health import HealthServer
-from plangate.shell.logs import log_loop_error, logger, stop_process
+from plangate.shell.logs import end_process, log_loop_error, logger
 from plangate.shell.metrics import Metrics
 from plangate.shell.publish import (
     AcknowledgedPublisher,
@@ -43,14 +43,14 @@ from plangate.shell.worker.app import GateApp
 from plangate.wire.engine import DEFAULT_REDACTION_KEY, Engine
 from plangate.wire.keyring import KeyringError, load_keyring
 from plangate.wire.policy import load_policy
-from plangate.wire.state import StateVersionError
+from plangate.wire.state import StateError
 from plangate.wire.topics import INPUT
 
 STOPPED, UNREACHABLE, FAILED, MISCONFIGURED = 0, 69, 70, 78
 LAG_SECONDS = 5.0
 LEAVE_SECONDS = 10.0
 # Their texts are our own and name no input.
-_SPEAKING = (ChangelogError, InputError, KeyringError, PolicyError, StateVersionError, TopicError, TransactionsError)
+_SPEAKING = (ChangelogError, InputError, KeyringError, PolicyError, StateError, TopicError, TransactionsError)
 
 
 def load_engine(settings: Settings) -> Engine:
@@ -64,7 +64,10 @@ def load_engine(settings: Settings) -> Engine:
 
 def run(settings: Settings, probe: Probe = lambda step: None) -> NoReturn:
     """Run the worker; the process ends with it. Logs must be configured."""
-    asyncio.run(Worker(settings, probe).run())
+    try:
+        asyncio.run(Worker(settings, probe).run())
+    except BaseException as error:
+        end_process(FAILED, "an error of our own", error)
     raise AssertionError("the worker ends the process")
 
 
@@ -82,10 +85,19 @@ class Worker:
         """Never returns; see the module for the statuses."""
         loop = asyncio.get_running_loop()
         loop.set_exception_handler(log_loop_error)
-        told = asyncio.Event()
+        told: asyncio.Future[str] = loop.create_future()
+
+        def tell(number: signal.Signals) -> None:
+            if not told.done():
+                told.set_result(number.name)
+
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, told.set)
-        await self._prepare()
+            loop.add_signal_handler(number, tell, number)
+        prepared = asyncio.create_task(self._prepare())
+        await asyncio.wait([told, prepared], return_when=asyncio.FIRST_COMPLETED)
+        if told.done():
+            self._end(STOPPED, "signal", signal=told.result())
+        prepared.result()
         settings = self._settings
         tasks = PartitionTasks(self._make_task, self._fail, self._metrics)
         self._app = GateApp(settings, tasks)
@@ -95,19 +107,24 @@ class Worker:
                 await health.start(settings.web_bind, settings.web_port)
             except OSError as error:
                 self._end(MISCONFIGURED, "the address for health answers can't be used", error)
-        watch = asyncio.create_task(self._watch(tasks))
+        watches = [asyncio.create_task(watch(tasks)) for watch in (self._watch_log, self._watch_progress)]
         ended = asyncio.create_task(self._run_app())
-        await asyncio.wait([asyncio.create_task(told.wait()), ended], return_when=asyncio.FIRST_COMPLETED)
-        if not told.is_set():
+        await asyncio.wait([told, ended, *watches], return_when=asyncio.FIRST_COMPLETED)
+        if not told.done():
+            for watch in watches:
+                if watch.done():
+                    self._fail("an error of our own", watch.exception())
             self._fail("the Kafka consumer ended by itself", ended.exception() or self._app.crash_reason)
-        logger.info("stopping", reason="signal")
-        watch.cancel()
+        stalled = tasks.stalled(settings.stall_seconds)
+        logger.info("stopping", reason="signal", signal=told.result(), stalled=stalled)
+        for watch in watches:
+            watch.cancel()
         await tasks.close(settings.rebalance_timeout_seconds)
         with suppress(Exception):  # all is committed; if leaving fails the group notices by itself
             await asyncio.wait_for(self._app.stop(), LEAVE_SECONDS)
         with suppress(Exception):
             await asyncio.wait_for(health.stop(), 1.0)
-        self._end(STOPPED, "signal")
+        self._end(STOPPED, "signal", signal=told.result(), stalled=stalled)
 
     async def _prepare(self) -> None:
         try:
@@ -151,28 +168,44 @@ class Worker:
         deps = Deps(self._engine, self._app.consumer, self._metrics, INPUT, settings.batch_size, self._probe)
         return PartitionTask(partition, deps, publisher, recovery, known), publisher
 
-    async def _watch(self, tasks: PartitionTasks) -> None:
+    async def _watch_log(self, tasks: PartitionTasks) -> None:
         """Measure what waits in the log. Where nothing does, that counts as progress; if this hangs, nothing counts."""
         while True:
-            await asyncio.sleep(LAG_SECONDS)
+            # Well below the time after which one without progress is taken for stuck.
+            await asyncio.sleep(min(LAG_SECONDS, self._settings.stall_seconds / 5))
             ready = [task for task in tasks.tasks if task.ready]
+            if not ready:
+                continue
             try:
-                waiting = await self._app.consumer.waiting([task.partition for task in ready])
-            except KafkaError:
+                asked = self._app.consumer.waiting([task.partition for task in ready])
+                waiting = await asyncio.wait_for(asked, self._settings.stall_seconds)
+            except (KafkaError, TimeoutError):  # no answer: nothing counts as progress
                 continue
             for task in ready:
-                if task.idle and not waiting.get(task.partition, 0):
+                if task.idle and waiting.get(task.partition) == 0:
                     task.touch()
             behind = sum(waiting.values()) + sum(task.backlog for task in ready)
             self._metrics.behind.set(behind)
 
+    async def _watch_progress(self, tasks: PartitionTasks) -> None:
+        """Say once in the log why `/live` fails: what comes next is a signal, which has no reason of its own."""
+        told = False
+        while True:
+            await asyncio.sleep(1.0)
+            stalled = tasks.stalled(self._settings.stall_seconds)
+            if stalled and not told:
+                logger.error("stalled", partitions=tasks.stuck(self._settings.stall_seconds))
+            elif told and not stalled:
+                logger.info("going_on")
+            told = stalled
+
     def _fail(self, reason: str, error: BaseException | None = None) -> NoReturn:
         if isinstance(error, ProducerFenced):
             reason = "another worker has taken over a partition"
+        elif isinstance(error, KafkaConnectionError | KafkaTimeoutError):
+            reason = "the broker can't be reached any more"
         self._end(MISCONFIGURED if isinstance(error, _SPEAKING) else FAILED, reason, error)
 
-    def _end(self, status: int, reason: str, error: BaseException | None = None) -> NoReturn:
+    def _end(self, status: int, reason: str, error: BaseException | None = None, **fields: Any) -> NoReturn:
         detail = {"detail": str(error)} if isinstance(error, _SPEAKING) else {}
-        log = logger.info if status == STOPPED else logger.critical
-        log("stopped", status=status, reason=reason, exc_info=error, **detail)
-        stop_process(status)
+        end_process(status, reason, error, **fields, **detail)

@@ -4,6 +4,7 @@ A setting `batch_size` is `batch_size = 2000` in the file and `PLANGATE_BATCH_SI
 names the setting and what it must be, never the value given: it may be a password.
 """
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 ENVIRONMENT_PREFIX = "PLANGATE_"
+_ADDRESS = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/]+)(:[0-9]{1,5})?")
 
 
 class SettingsError(Exception):
@@ -120,6 +122,8 @@ def load_settings(environment: Mapping[str, str], file: Path | None = None) -> S
                 raise SettingsError(f"{name} and {name}_file are both given")
             given[name] = _read_secret(f"{name}_file", path)
     settings = Settings(**given)
+    if not all(_ADDRESS.fullmatch(part.strip()) for part in settings.broker.split(",")):
+        raise SettingsError("broker must be host:port, or several of them with commas between")
     if settings.topic_prefix and not settings.topic_prefix.endswith("."):
         raise SettingsError("topic_prefix must be empty or end in a dot")
     if settings.heartbeat_seconds * 2 > settings.session_timeout_seconds:

@@ -62,7 +62,7 @@ class Recovery:
     async def run(self, known: WindowStore | None = None) -> WindowStore:
         """The partition's windows. `known` is taken as it is if nobody wrote to the changelog since.
 
-        Raises ChangelogError or StateVersionError if the log can't be understood; nothing is written then.
+        Raises ChangelogError or StateError if the log can't be understood; nothing is written then.
         """
         await self.consumer.start()
         try:

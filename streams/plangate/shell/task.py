@@ -7,7 +7,9 @@ this order, each step for a reason:
    before;
 2. ask the group's committed offset: before the changelog is read, so that the state can be ahead of it, never behind;
 3. read the changelog, unless the windows kept from the assignment before are still its end;
-4. seek to the committed offset, and only then accept records.
+4. wait until all partitions that came with the same assignment were read: a worker that can't read one of them, for a
+   newer version wrote it, say, must not have decided anything in another;
+5. seek to the committed offset, and only then accept records.
 
 A fetch is accepted by the place in the log where it starts: at or before the record expected next. If it starts
 later, one before it was dropped on its way (a rebalance does that), and the task seeks back. Offsets alone can't
@@ -68,6 +70,14 @@ class Fetch(NamedTuple):
     records: Sequence[Fetched]
 
 
+class OutOfRange(NamedTuple):
+    """The log has nothing at the offset that was to be fetched next: it goes from `first` up to, and without, `end`."""
+
+    partition: int
+    first: int
+    end: int
+
+
 @dataclass(slots=True)
 class Deps:
     """What all tasks of a worker share."""
@@ -91,6 +101,9 @@ class PartitionTask:
         self.ready = False
         self.expected = -1
         self.last_progress = monotonic()
+        self.recovered = asyncio.Event()
+        self.peers: Sequence[PartitionTask] = ()  # that came with the same assignment
+        self.waits_for_peers = False
         self._deps = deps
         self._publisher = publisher
         self._recovery = recovery
@@ -100,6 +113,7 @@ class PartitionTask:
         self._seek_wanted = False
         self._stopping = False
         self._in_batch = False
+        self._cut_off = False
         self._wake = asyncio.Event()
 
     @property
@@ -133,7 +147,7 @@ class PartitionTask:
         if fetch.start > self.expected:
             self._seek_wanted = True
         else:
-            if not self._queue:
+            if not (self._queue or self._in_batch):
                 self.touch()
             for record in fetch.records:
                 if record.offset >= self.expected:
@@ -142,12 +156,33 @@ class PartitionTask:
             self.expected = max(self.expected, fetch.end)
         self._wake.set()
 
+    def out_of_range(self, now: OutOfRange) -> None:
+        """What was expected next can't be had any more; may be called at any time."""
+        if not self.ready or self._seek_wanted:
+            return
+        self._cut_off = now.end < self.expected
+        self._lost_up_to(now.first)
+        self._seek_wanted = True
+        self._wake.set()
+
+    def _lost_up_to(self, first: int) -> None:
+        """Go on at `first` if retention was faster than we.
+
+        Plans made against a window that misses events are deferred, as for any other generation.
+        """
+        if first > self.expected:
+            self._deps.metrics.lost.inc(first - self.expected)
+            logger.error("input_lost", partition=self.partition, next_offset=self.expected, first_offset=first)
+            self.expected = first
+
     async def run(self) -> None:
         """Take over, then decide until told to stop."""
         try:
             await self._take_over()
             while not self._stopping:
                 self._wake.clear()
+                if self._cut_off:
+                    raise InputError("the input topic ends before what was read of it: it was emptied or made anew")
                 if self._seek_wanted:
                     await self._deps.source.seek(self.partition, self.expected)
                     self._seek_wanted = False
@@ -160,6 +195,7 @@ class PartitionTask:
                     await self._wake.wait()
         except NotAssigned:
             self.ready = False
+            self.recovered.set()
 
     def stop(self) -> None:
         """Finish the batch in flight and end; what is queued is left to the next owner."""
@@ -182,11 +218,13 @@ class PartitionTask:
         if store.resume_after >= end or (committed or 0) > end:
             raise InputError("the input topic ends before what its windows have seen: it was emptied or made anew")
         self.store = store
-        self.expected = max(first, committed or 0)
-        if committed is not None and first > committed:
-            # Retention was faster than we. Plans made against such a window are deferred, as for any other generation.
-            metrics.lost.inc(first - committed)
-            logger.error("input_lost", partition=partition, next_offset=committed, first_offset=first)
+        self.expected = first if committed is None else committed
+        self._lost_up_to(first)
+        self.recovered.set()
+        self.waits_for_peers = True
+        for peer in self.peers:
+            await peer.recovered.wait()
+        self.waits_for_peers = False
         seconds = monotonic() - began
         metrics.recovered.inc(self._recovery.records)
         metrics.recovery.set(seconds)

@@ -9,7 +9,7 @@ from plangate.shell.logs import logger
 from plangate.shell.metrics import Metrics
 from plangate.shell.publish import Publisher
 from plangate.shell.store import WindowStore
-from plangate.shell.task import Fetch, PartitionTask
+from plangate.shell.task import Fetch, OutOfRange, PartitionTask
 
 MakeTask = Callable[[int, WindowStore | None], tuple[PartitionTask, Publisher]]
 CLOSE_SECONDS = 5.0
@@ -42,6 +42,8 @@ class PartitionTasks:
             job = asyncio.create_task(task.run(), name=f"partition-{partition}")
             job.add_done_callback(self._ended)
             self._running[partition] = task, publisher, job
+        for task in self.tasks:
+            task.peers = self.tasks
         self._kept.clear()
         logger.info("partitions_assigned", partitions=sorted(partitions))
         self._metrics.rebalances.inc()
@@ -80,10 +82,11 @@ class PartitionTasks:
         """The partitions to fetch from now."""
         return [partition for partition, (task, _, _) in self._running.items() if task.wants_records]
 
-    def feed(self, fetch: Fetch) -> None:
+    def feed(self, fetch: Fetch | OutOfRange) -> None:
         """Hand a fetch to its task; without one it is dropped, and its records come to the next owner."""
         if fetch.partition in self._running:
-            self._running[fetch.partition][0].feed(fetch)
+            task = self._running[fetch.partition][0]
+            task.feed(fetch) if isinstance(fetch, Fetch) else task.out_of_range(fetch)
 
     @property
     def tasks(self) -> list[PartitionTask]:
@@ -97,14 +100,21 @@ class PartitionTasks:
 
     def stalled(self, limit: float) -> bool:
         """Whether something should have happened for `limit` seconds and did not."""
-        now = monotonic()
         if not self._assigned:
-            return now - self._since > limit
-        return any(now - task.last_progress > limit for task in self.tasks)
+            return monotonic() - self._since > limit
+        return bool(self.stuck(limit))
 
-    def measure(self) -> None:
-        """Set the gauges."""
+    def stuck(self, limit: float) -> list[int]:
+        """The partitions where something should have happened for `limit` seconds and did not."""
+        now = monotonic()
+        # Those that wait for others go on as soon as these do.
+        going = [task for task in self.tasks if not task.waits_for_peers]
+        return [task.partition for task in going if now - task.last_progress > limit]
+
+    def measure(self, limit: float) -> None:
+        """Set the gauges; `limit` as for `stalled`."""
         tasks = self.tasks
+        self._metrics.stalled.set(len(self.stuck(limit)))
         self._metrics.partitions.set(sum(task.ready for task in tasks))
         self._metrics.backlog.set(sum(task.backlog for task in tasks))
         self._metrics.windows.set(sum(len(task.store.windows) for task in tasks if task.store is not None))

@@ -21,6 +21,7 @@ from aiokafka.errors import (
     ConsumerStoppedError,
     IllegalGenerationError,
     IllegalStateError,
+    OffsetOutOfRangeError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -28,7 +29,7 @@ from faust.transport.drivers import aiokafka as driver
 
 from plangate.shell.clients import group_consumer
 from plangate.shell.logs import log_loop_error, logger
-from plangate.shell.task import Fetch, NotAssigned
+from plangate.shell.task import Fetch, NotAssigned, OutOfRange
 
 FETCH_SECONDS = 0.2
 _GROUP_MOVED_ON = (
@@ -91,9 +92,18 @@ class Consumer(driver.Consumer):
             if not self.app.should_stop:
                 raise
 
-    async def _fetch(self, consumer: aiokafka.AIOKafkaConsumer, wanted: Iterable[TopicPartition]) -> list[Fetch]:
-        fetches, next_offsets = [], self._thread.next_offsets
-        for place, records in (await consumer.getmany(*wanted, timeout_ms=int(FETCH_SECONDS * 1000))).items():
+    async def _fetch(
+        self, consumer: aiokafka.AIOKafkaConsumer, wanted: Iterable[TopicPartition]
+    ) -> list[Fetch | OutOfRange]:
+        fetches: list[Fetch | OutOfRange] = []
+        next_offsets = self._thread.next_offsets
+        try:
+            fetched = await consumer.getmany(*wanted, timeout_ms=int(FETCH_SECONDS * 1000))
+        except OffsetOutOfRangeError as error:
+            places = [place for place in error.args[0] if place in next_offsets]
+            firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
+            return [OutOfRange(place.partition, firsts[place], ends[place]) for place in places]
+        for place, records in fetched.items():
             start = next_offsets.get(place)
             if start is not None:
                 # Does not wait: the position is known, it was just read from.
