@@ -23,7 +23,7 @@ def plan(window: Window, dice: Random) -> bytes:
     free = [
         (even.id, odd.id)
         for even, odd in zip(spans[::2], spans[1::2], strict=False)
-        if not {*window.dependents.get(even.id), *window.dependents.get(odd.id)} - {even.id, odd.id}
+        if not {*window.dependents.of(even.id), *window.dependents.of(odd.id)} - {even.id, odd.id}
     ]
     gone = {key for pair in dice.sample(free, PAIRS) for key in pair}
     kept = dice.sample([span.id for span in spans if span.id not in gone], ENTRIES - len(gone))

@@ -41,7 +41,7 @@ def _replace(window: Window, swap: Swap, plan_id: str) -> None:
         del window.waiting[new]
     binders: set[str] = set()
     for span in covered:
-        binders.update(window.bound.get(span.id) if swap.in_place else ())
+        binders.update(window.bound.of(span.id) if swap.in_place else ())
         window.leave(span, plan_id)
     taken = first if swap.in_place else None
     for span in covered:
@@ -77,7 +77,7 @@ def _taken(span: LiveSpan | None, new: str, covered: set[str]) -> tuple[tuple[st
 
 
 def _rename(window: Window, old: str, new: str, *, in_place: bool) -> None:
-    for r in list(window.dependents.get(old)):
+    for r in list(window.dependents.of(old)):
         live = window.spans.get(r)
         if live is None or old not in live.depends:
             continue
@@ -89,7 +89,7 @@ def _rename(window: Window, old: str, new: str, *, in_place: bool) -> None:
         window.spans.touch(r)
     if not in_place:
         return
-    for y in list(window.paired_by.get(old)):
+    for y in list(window.paired_by.of(old)):
         live = window.spans.get(y)
         if live is not None:
             live.pairs = _swapped(live.pairs, old, new, y)
@@ -129,7 +129,9 @@ def _fingerprint(span: LiveSpan) -> bytes:
 def commit_order(window: Window, evicted: list[str]) -> list[str]:
     """Evicted ids, dependents before what they depend on; in a cycle by id (Tarjan's components, without recursion)."""
     going = set(evicted)
-    edges = {key: sorted((d for d in window.needs(window.spans[key]) if d in going), reverse=True) for key in evicted}
+    edges = {key: sorted(going.intersection(window.needs(window.spans[key])), reverse=True) for key in evicted}
+    if not any(edges.values()):
+        return evicted[::-1]
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     open_, order, on_stack = [], [], set()

@@ -11,10 +11,10 @@ from .judge import judge
 from .limits import plan_paths
 from .memory import recall
 from .pending import lapse
-from .plan import read_plan
+from .plan import Plan, citations, read_plan
 from .publish import publish
 from .records import PlanAccepted, PlanDeferred, PlanRefused
-from .scorers import find_scorer
+from .scorers import DeclaredProvenance, Scorer, find_scorer
 
 
 def propose(ctx: Context, plan: PlanProposed | MalformedPlan) -> None:
@@ -68,8 +68,7 @@ def decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | P
     scorer = find_scorer(name) if name in policy.scorers else None
     if scorer is None:
         return defer(ctx, plan, "rescore_closure_unavailable", span_ids=[])
-    unproven = [k for k, keep in proposed.keeps.items() if keep.cited is None or not scorer.can_rescore(keep.cited)]
-    if unproven:
+    if unproven := _unproven(proposed, scorer):
         return defer(ctx, plan, "rescore_closure_unavailable", span_ids=sorted(unproven))
     in_place = {c for swap in proposed.swaps if swap.in_place for c in swap.covers}
     open_ids = [k for k, s in proposed.evicted.items() if s.open]
@@ -77,6 +76,15 @@ def decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | P
     if open_ids:
         return defer(ctx, plan, "open_obligation", span_ids=sorted(open_ids))
     return judge(ctx, plan, proposed, scorer)
+
+
+def _unproven(plan: Plan, scorer: Scorer) -> list[str]:
+    """Kept entries that the scorer can't re-score: provenance unknown, or not what it needs."""
+    found = [key for key, keep in plan.keeps.items() if keep.cited_dependencies is None]
+    if not isinstance(scorer, DeclaredProvenance):  # which takes any citation: no need to ask it for each
+        known = ((key, keep) for key, keep in plan.keeps.items() if keep.cited_dependencies is not None)
+        found += [key for key, keep in known if not scorer.can_rescore(citations(keep))]
+    return found
 
 
 def _stale(ctx: Context, generation: int) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def remove(ctx: Context, event: SpansRemoved) -> None:
     going = [window.spans[key] for key in dict.fromkeys(event.span_ids) if key in window.spans]
     if not going:
         return
-    left_behind = {r for span in going for r in (*window.dependents.get(span.id), *window.partners(span))}
+    left_behind = {r for span in going for r in (*window.dependents.of(span.id), *window.partners(span))}
     for span in going:
         window.leave(span, "spans_removed", keep_required=True)
     ctx.changed("spans_removed", [span.id for span in going])
@@ -144,8 +144,8 @@ def resync(ctx: Context, event: WindowResynced) -> None:
         return
     before = dict(window.spans)
     unsigned = {k for k in ids if (held := before.get(k) or window.left.get(k)) is not None and not held.signed}
-    for key in list(window.bound.keys()):
-        for d in window.bound.get(key):
+    for key in list(window.bound):
+        for d in window.bound.of(key):
             if (gone := window.left.get(d)) is not None and gone.required:
                 gone.required = ()
                 window.left.touch(d)

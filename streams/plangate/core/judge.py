@@ -82,8 +82,14 @@ def retained_cost(window: Window, plan: Plan, analysis: Analysis) -> int:
 def _means(plan: Plan, analysis: Analysis) -> tuple[float | None, float | None]:
     """Mean relevance of the kept entries before and after the commit; scores that are gone are left out."""
     before = [keep.relevance for keep in plan.keeps.values()]
-    after = [score for key, keep in plan.keeps.items() if (score := analysis.rescored(keep, key)) is not None]
-    return (fsum(before) / len(before) if before else None, fsum(after) / len(after) if after else None)
+    after: list[float | None] = list(before)
+    if analysis.at_risk:
+        after = [analysis.rescored(key) if key in analysis.at_risk else k.relevance for key, k in plan.keeps.items()]
+    return _mean(before), _mean([score for score in after if score is not None])
+
+
+def _mean(scores: list[float]) -> float | None:
+    return fsum(scores) / len(scores) if scores else None
 
 
 def _pin_violations(window: Window, plan: Plan) -> list[str]:
@@ -98,7 +104,7 @@ def _pin_violations(window: Window, plan: Plan) -> list[str]:
 
 def _invalid_replacements(window: Window, plan: Plan) -> bool:
     """Whether compressed spans and replacements do not match: coverage, ids, or a place between retained partners."""
-    wanted = {key for key, fate in plan.fates.items() if fate == "compress"}
+    wanted = plan.compressing
     covered: set[str] = set()
     ids: set[str] = set()
     for swap in plan.swaps:
@@ -145,13 +151,11 @@ def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis,
     evicted = sorted(key for key in analysis.going if key in plan.evicted)
     cost = retained_cost(window, plan, analysis)
     confirm = ctx.policy.commit == "on_confirm"
-    unmet = (
-        r for r in window.unmet.keys() if r in window.spans and (r not in analysis.going or r in analysis.in_place)
-    )
+    unmet = (r for r in window.unmet if r in window.spans and (r not in analysis.going or r in analysis.in_place))
     rescored = [
-        Rescored(key, keep.relevance, analysis.rescored(keep, key))
-        for key, keep in plan.keeps.items()
-        if any(c in analysis.going and c != key for c in keep.cited or ())
+        Rescored(key, plan.keeps[key].relevance, analysis.rescored(key))
+        for key in analysis.at_risk
+        if analysis.cited_going(key)
     ]
     decision = PlanAccepted(
         **identity(ctx, event),

@@ -6,7 +6,7 @@ spans back round by round and only touches what that changes; no recursion, cycl
 
 from __future__ import annotations
 
-from .plan import Keep, Plan
+from .plan import Plan, citations, cited_ids
 from .records import Broken, Orphan
 from .scorers import Scorer
 from .state import LiveSpan, Swap
@@ -25,17 +25,28 @@ class Analysis:
         self.swaps: list[Swap] = list(plan.swaps)
         self.in_place = {c for swap in plan.swaps if swap.in_place for c in swap.covers if c in plan.compressed}
         self.covering = {c: swap for swap in plan.swaps for c in swap.covers}
-        self.by_place = sorted((span.place, key) for key, span in self.going.items())
+        self.by_place = sorted((span.place, key) for key, span in self.going.items()) if window.prefixes else []
         self.breaks: dict[str, set[tuple[str, str]]] = {}
         self.citers: dict[str, list[str]] = {}
-        for key, keep in plan.keeps.items():
-            for cited in keep.cited or ():
-                if cited != key:
-                    self.citers.setdefault(cited, []).append(key)
-                    if cited not in window.spans or self._cited_breaks(cited):
-                        self.breaks.setdefault(key, set()).add((cited, "cited"))
+        #: kept entries that cite what goes or is not live, with all they cite: no other score can change
+        self.at_risk: dict[str, dict[str, float | None]] = {}
+        self._find_citers()
         for key in self.going:
             self._breaks_by(key)
+
+    def _find_citers(self) -> None:
+        live, keeps = self.window.spans, self.plan.keeps
+        lost = {c for c in cited_ids(keeps.values()) if c in self.going or c not in live}
+        if not lost:
+            return
+        for key, keep in keeps.items():
+            cited = citations(keep)
+            if found := (cited.keys() & lost) - {key}:
+                self.at_risk[key] = cited
+                for c in found:
+                    self.citers.setdefault(c, []).append(key)
+                    if c not in live or self._cited_breaks(c):
+                        self.breaks.setdefault(key, set()).add((c, "cited"))
 
     def state(self, key: str) -> str:
         if key in self.plan.evicted:
@@ -59,7 +70,7 @@ class Analysis:
 
     def _breaks_by(self, key: str) -> None:
         spans = self.window.spans
-        for r in self.window.dependents.get(key):
+        for r in self.window.dependents.of(key):
             if r != key and self._judged(r) and (via := self._via(spans[r], key)):
                 self.breaks.setdefault(r, set()).add((key, via))
         if key not in self.in_place:
@@ -84,7 +95,7 @@ class Analysis:
     def _take_back(self, key: str) -> None:
         span = self.going.pop(key)
         self.in_place.discard(key)
-        touched = [*self.window.dependents.get(key), *self.window.partners(span), *self.citers.get(key, ())]
+        touched = [*self.window.dependents.of(key), *self.window.partners(span), *self.citers.get(key, ())]
         for r in touched:
             held = self.breaks.get(r)
             if held is not None:
@@ -92,9 +103,14 @@ class Analysis:
                 if not held:
                     del self.breaks[r]
 
-    def rescored(self, keep: Keep, key: str) -> float | None:
-        gone = [c for c in keep.cited or () if c in self.going and c != key]
-        return self.scorer.rescore(keep.relevance, keep.cited or {}, gone) if gone else keep.relevance
+    def cited_going(self, key: str) -> list[str]:
+        """What an entry at risk cites of the spans that go."""
+        return [c for c in self.at_risk[key] if c in self.going and c != key]
+
+    def rescored(self, key: str) -> float | None:
+        """What is left of the score of an entry at risk."""
+        gone, relevance = self.cited_going(key), self.plan.keeps[key].relevance
+        return self.scorer.rescore(relevance, self.at_risk[key], gone) if gone else relevance
 
     def listed(self, r: str) -> set[tuple[str, str]]:
         """The breaks of one span that count: those resolved by re-scoring are left out."""
@@ -102,7 +118,7 @@ class Analysis:
         evidence = [(s, via) for s, via in found if via != "pair"]
         if not evidence or any(via != "cited" or s not in self.going for s, via in evidence):
             return found
-        after = self.rescored(self.plan.keeps[r], r)
+        after = self.rescored(r)
         if after is not None and after >= self.threshold:
             return found.difference(evidence)
         return found

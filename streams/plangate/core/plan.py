@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from .events import Citation, PlanEntry, PlanProposed
@@ -10,78 +12,84 @@ from .state import LiveSpan, Swap
 from .window import Window
 
 
-class Keep(Struct):
-    """A kept entry of a live span. ``cited`` is None where provenance is unknown; support None where not given."""
-
-    relevance: float
-    cited: dict[str, float | None] | None
-
-
 class Plan(Struct):
-    """What a plan does to the window as it is. ``evicted`` and ``compressed`` hold live spans only."""
+    """What a plan does to the window as it is.
+
+    ``keeps``, ``evicted`` and ``compressed`` are of live spans only; ``compressing`` has all ids to be compressed.
+    """
 
     plan_id: str
     threshold: float
     budget: int | None
-    fates: dict[str, str]
-    keeps: dict[str, Keep]
+    keeps: dict[str, PlanEntry]
     evicted: dict[str, LiveSpan]
     compressed: dict[str, LiveSpan]
+    compressing: set[str]
     unknown: list[str]
     swaps: list[Swap]
 
 
-def citations(entry: PlanEntry) -> dict[str, float | None] | None:
-    """Cited ids with their support; of one id twice, missing support, else the larger, wins."""
-    if entry.cited_dependencies is None:
-        return None
+def citations(entry: PlanEntry) -> dict[str, float | None]:
+    """Cited ids with their support, None where not given; of one id twice, missing support, else the larger, wins."""
     cited: dict[str, float | None] = {}
-    for item in entry.cited_dependencies:
+    for item in entry.cited_dependencies or ():
         key, support = (item.span_id, item.support) if isinstance(item, Citation) else (item, None)
         cited[key] = _larger(cited[key], support) if key in cited else support
     return cited
+
+
+def cited_ids(entries: Iterable[PlanEntry]) -> set[str]:
+    """Every id that any of these entries cites."""
+    return {
+        item if isinstance(item, str) else item.span_id for entry in entries for item in entry.cited_dependencies or ()
+    }
 
 
 def _larger(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _merged(one: Keep, other: Keep) -> Keep:
+def _merged(one: PlanEntry, other: PlanEntry) -> PlanEntry:
     """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support."""
     cited = None
-    if one.cited is not None and other.cited is not None:
-        cited = dict(one.cited)
-        for key, support in other.cited.items():
-            cited[key] = _larger(cited[key], support) if key in cited else support
-    return Keep(min(one.relevance, other.relevance), cited)
+    if one.cited_dependencies is not None and other.cited_dependencies is not None:
+        cited = [*one.cited_dependencies, *other.cited_dependencies]
+    return PlanEntry(one.span_id, min(one.relevance, other.relevance), "keep", cited)
 
 
 def read_plan(window: Window, event: PlanProposed, policy: Policy) -> Plan | None:
     """The plan against the live window, or None where a span has two dispositions: its fate would depend on order."""
     threshold = policy.keep_threshold if event.keep_threshold is None else event.keep_threshold
     fates: dict[str, str] = {}
-    keeps: dict[str, Keep] = {}
+    keeps: dict[str, PlanEntry] = {}
     evicted: dict[str, LiveSpan] = {}
     compressed: dict[str, LiveSpan] = {}
-    unknown: dict[str, None] = {}
+    unknown: list[str] = []
     live = window.spans
     for entry in event.entries:
         key = entry.span_id
         fate = entry.disposition or ("evict" if entry.relevance < threshold else "keep")
-        held = fates.setdefault(key, fate)
-        if held != fate:
-            return None
-        span = live.get(key)
-        if span is None:
-            unknown[key] = None
+        if key in fates:
+            if fates[key] != fate:
+                return None
+            if key in keeps:
+                keeps[key] = _merged(keeps[key], entry)
+            continue
+        fates[key] = fate
+        if key not in live:
+            unknown.append(key)
         elif fate == "keep":
-            keep = Keep(entry.relevance, citations(entry))
-            keeps[key] = _merged(keeps[key], keep) if key in keeps else keep
+            keeps[key] = entry
         elif fate == "evict":
-            evicted[key] = span
+            evicted[key] = live[key]
         else:
-            compressed[key] = span
+            compressed[key] = live[key]
+    compressing = (
+        {key for key in fates if fates[key] == "compress"} if len(keeps) + len(evicted) < len(fates) else set()
+    )
     swaps = [
         Swap(r.span_id, tuple(r.covers), r.cost_units, r.priority, bool(r.in_place)) for r in event.replacements or ()
     ]
-    return Plan(event.plan_id, threshold, event.budget_units, fates, keeps, evicted, compressed, sorted(unknown), swaps)
+    return Plan(
+        event.plan_id, threshold, event.budget_units, keeps, evicted, compressed, compressing, sorted(unknown), swaps
+    )

@@ -124,7 +124,7 @@ def _unit(window: Window, first: str, gone: set[str], floor: _Floor) -> list[str
         key = stack.pop()
         unit.append(key)
         span = window.spans[key]
-        for other in (*window.dependents.get(key), *window.partners(span), *floor.later(span.place)):
+        for other in (*window.dependents.of(key), *window.partners(span), *floor.later(span.place)):
             if other in window.spans and other not in gone:
                 gone.add(other)
                 stack.append(other)

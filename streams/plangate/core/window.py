@@ -56,14 +56,16 @@ class Window:
 
     def partners(self, span: LiveSpan) -> set[str]:
         """Live protocol partners, whichever side declared it."""
+        if not span.pairs and span.id not in self.paired_by:
+            return set()
         found = {y for y in span.pairs if y in self.spans}
-        found.update(y for y in self.paired_by.get(span.id) if y in self.spans)
+        found.update(y for y in self.paired_by.of(span.id) if y in self.spans)
         found.discard(span.id)
         return found
 
     def needs(self, span: LiveSpan) -> list[str]:
         """Everything a span declares to depend on, live or not, by either side's declaration."""
-        bound = self.bound.get(span.id)
+        bound = self.bound.of(span.id)
         return [*span.depends, *(d for d in bound if d not in span.depends)] if bound else list(span.depends)
 
     def is_verbatim(self, span: LiveSpan, needed: str) -> bool:
@@ -81,13 +83,13 @@ class Window:
             self.dependents.add(d, key)
             if d not in self.spans:
                 self.unmet.add(key, d)
-        for d in self.bound.get(key):
+        for d in self.bound.of(key):
             if d not in self.spans:
                 self.unmet.add(key, d)
         for r in span.required:
             self.dependents.add(key, r)
             self.bound.add(r, key)
-        for r in self.dependents.get(key):
+        for r in self.dependents.of(key):
             self.unmet.discard(r, key)
         for y in span.pairs:
             self.paired_by.add(y, key)
@@ -116,8 +118,8 @@ class Window:
                 if held is None or key not in held.depends:
                     self.dependents.discard(key, r)
                     self.unmet.discard(r, key)
-        self.unmet.pop(key)
-        for r in self.dependents.get(key):
+        self.unmet.drop(key)
+        for r in self.dependents.of(key):
             if r in self.spans:
                 self.unmet.add(r, key)
         for y in span.pairs:
@@ -132,9 +134,9 @@ class Window:
         self.unlink(span, keep_required=keep_required)
         kept = tuple(r for r in span.required if r in self.spans) if keep_required else ()
         self.left[span.id] = Left(by, span.signed, span.derived if span.signed else (), kept)
-        for d in list(self.bound.get(span.id)):
+        for d in list(self.bound.of(span.id)):
             self.dependents.discard(d, span.id)
-        self.bound.pop(span.id)
+        self.bound.drop(span.id)
 
     def set_pin(self, span: LiveSpan, pinned: bool) -> None:
         if span.pinned != pinned:
