@@ -6,7 +6,7 @@ import gc
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
-from time import perf_counter
+from time import thread_time
 from typing import Any
 
 #: sets up one repeat, untimed, and gives the work whose time counts
@@ -37,7 +37,7 @@ def _short(figure: float) -> str:
 
 
 def interleaved(jobs: Mapping[str, Job], repeats: int, times: int = 1) -> dict[str, list[float]]:
-    """Seconds of each job in each repeat, after one repeat that does not count.
+    """Processor seconds of each job in each repeat, after one repeat that does not count.
 
     In a repeat the jobs take turns, ``times`` times over, and each one's median is its figure. The collector is off
     while they run, for all jobs alike.
@@ -56,9 +56,9 @@ def _once(job: Job) -> float:
     work = job()
     gc.disable()
     try:
-        began = perf_counter()
+        began = thread_time()
         work()
-        return perf_counter() - began
+        return thread_time() - began
     finally:
         gc.enable()
 

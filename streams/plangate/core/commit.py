@@ -129,8 +129,12 @@ def _fingerprint(span: LiveSpan) -> bytes:
 def commit_order(window: Window, evicted: list[str]) -> list[str]:
     """Evicted ids, dependents before what they depend on; in a cycle by id (Tarjan's components, without recursion)."""
     going = set(evicted)
-    edges = {key: sorted(going.intersection(window.needs(window.spans[key])), reverse=True) for key in evicted}
-    if not any(edges.values()):
+    edges: dict[str, list[str]] = {}
+    for key in evicted:
+        span = window.spans[key]
+        if (span.depends or key in window.bound) and (found := going.intersection(window.needs(span))):
+            edges[key] = sorted(found, reverse=True)
+    if not edges:
         return evicted[::-1]
     index: dict[str, int] = {}
     low: dict[str, int] = {}
@@ -145,7 +149,7 @@ def commit_order(window: Window, evicted: list[str]) -> list[str]:
                 index[key] = low[key] = len(index)
                 open_.append(key)
                 on_stack.add(key)
-            rest = edges[key]
+            rest = edges.get(key, ())
             while rest:
                 d = rest.pop()
                 if d not in index:

@@ -28,14 +28,14 @@ Kind = Literal[
 ]  # fmt: skip
 
 
-class Accounting(Struct):
+class Accounting(Struct, gc=False):
     """How a cost was counted: the method and the version of what it was applied to."""
 
     method: Id | None = None
     input_version: Text | None = None
 
 
-class Span(Struct):
+class Span(Struct, gc=False):
     """One addressable piece of a window, as the runtime declares it. ``cost_units`` in the runtime's own unit."""
 
     span_id: Id
@@ -97,21 +97,21 @@ class SpansUsed(Event, tag="spans_used"):
     order: Int | None = None
 
 
-class Citation(Struct):
+class Citation(Struct, frozen=True, gc=False):
     """A span that a score rests on; ``support`` is the share of the score it carries, 0..1."""
 
     span_id: Id
     support: Unit | None = None
 
 
-class PlanEntry(Struct):
+class PlanEntry(Struct, gc=False):
     span_id: Id
     relevance: Unit
     disposition: Literal["keep", "compress", "evict"] | None = None
     cited_dependencies: Annotated[list[Id | Citation], Meta(max_length=MAX_DEPENDENCIES)] | None = None
 
 
-class Replacement(Struct):
+class Replacement(Struct, gc=False):
     span_id: Id
     covers: Ids
     cost_units: Cost

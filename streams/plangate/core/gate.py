@@ -80,11 +80,10 @@ def decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | P
 
 def _unproven(plan: Plan, scorer: Scorer) -> list[str]:
     """Kept entries that the scorer can't re-score: provenance unknown, or not what it needs."""
-    found = [key for key, keep in plan.keeps.items() if keep.cited_dependencies is None]
-    if not isinstance(scorer, DeclaredProvenance):  # which takes any citation: no need to ask it for each
-        known = ((key, keep) for key, keep in plan.keeps.items() if keep.cited_dependencies is not None)
-        found += [key for key, keep in known if not scorer.can_rescore(citations(keep))]
-    return found
+    if isinstance(scorer, DeclaredProvenance) and None not in plan.cited:
+        return []  # it takes any citation: no need to ask for each
+    keeps = plan.keeps.items()
+    return [k for k, keep in keeps if keep.cited_dependencies is None or not scorer.can_rescore(citations(keep))]
 
 
 def _stale(ctx: Context, generation: int) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer) -> Plan
     if cost >= window.cost and not plan.unknown:
         reasons.append("no_effect")
     if not reasons:
-        return _accepted(ctx, event, plan, analysis, set())
+        return _accepted(ctx, event, plan, analysis, set(), cost)
     resolution = None
     if orphans:
         met_before = _within(cost, budget_of(window))
@@ -57,7 +57,7 @@ def judge(ctx: Context, event: PlanProposed, plan: Plan, scorer: Scorer) -> Plan
         amendable = policy.amend_plans if event.amendable is None else event.amendable
         if amendable and complete and budget_kept:
             ctx.means = _means(plan, analysis)
-            return _accepted(ctx, event, plan, analysis, taken)
+            return _accepted(ctx, event, plan, analysis, taken, amended_cost)
         resolution = Resolution(sorted(taken), amended_cost, fits(window, plan, amended_cost), complete)
     return refuse(
         ctx, event, reasons, orphans=orphans, pinned_ids=pinned, unknown_ids=plan.unknown, resolution=resolution
@@ -81,11 +81,11 @@ def retained_cost(window: Window, plan: Plan, analysis: Analysis) -> int:
 
 def _means(plan: Plan, analysis: Analysis) -> tuple[float | None, float | None]:
     """Mean relevance of the kept entries before and after the commit; scores that are gone are left out."""
-    before = [keep.relevance for keep in plan.keeps.values()]
-    after: list[float | None] = list(before)
-    if analysis.at_risk:
-        after = [analysis.rescored(key) if key in analysis.at_risk else k.relevance for key, k in plan.keeps.items()]
-    return _mean(before), _mean([score for score in after if score is not None])
+    before = _mean([keep.relevance for keep in plan.keeps.values()])
+    if not analysis.at_risk:
+        return before, before
+    after = [analysis.rescored(key) if key in analysis.at_risk else k.relevance for key, k in plan.keeps.items()]
+    return before, _mean([score for score in after if score is not None])
 
 
 def _mean(scores: list[float]) -> float | None:
@@ -146,10 +146,11 @@ def _between(window: Window, swaps: list[Swap], going: dict) -> bool:
     return False
 
 
-def _accepted(ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis, taken: set[str]) -> PlanAccepted:
+def _accepted(
+    ctx: Context, event: PlanProposed, plan: Plan, analysis: Analysis, taken: set[str], cost: int
+) -> PlanAccepted:
     window, head = ctx.window, ctx.window.head
-    evicted = sorted(key for key in analysis.going if key in plan.evicted)
-    cost = retained_cost(window, plan, analysis)
+    evicted = sorted(analysis.going.keys() & plan.evicted.keys())
     confirm = ctx.policy.commit == "on_confirm"
     unmet = (r for r in window.unmet if r in window.spans and (r not in analysis.going or r in analysis.in_place))
     rescored = [

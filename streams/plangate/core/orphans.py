@@ -6,7 +6,9 @@ spans back round by round and only touches what that changes; no recursion, cycl
 
 from __future__ import annotations
 
-from .plan import Plan, citations, cited_ids
+from itertools import chain
+
+from .plan import Plan, citations
 from .records import Broken, Orphan
 from .scorers import Scorer
 from .state import LiveSpan, Swap
@@ -31,22 +33,27 @@ class Analysis:
         #: kept entries that cite what goes or is not live, with all they cite: no other score can change
         self.at_risk: dict[str, dict[str, float | None]] = {}
         self._find_citers()
-        for key in self.going:
-            self._breaks_by(key)
+        dependents, paired_by = window.dependents, window.paired_by
+        for key, span in self.going.items():
+            if key in dependents or key in paired_by or span.pairs:
+                self._breaks_by(key)
 
     def _find_citers(self) -> None:
-        live, keeps = self.window.spans, self.plan.keeps
-        lost = {c for c in cited_ids(keeps.values()) if c in self.going or c not in live}
-        if not lost:
+        live, going, plan = self.window.spans, self.going, self.plan
+        every = list(chain.from_iterable(filter(None, plan.cited)))
+        if all(map(plan.keeps.__contains__, every)):
             return
-        for key, keep in keeps.items():
-            cited = citations(keep)
-            if found := (cited.keys() & lost) - {key}:
-                self.at_risk[key] = cited
-                for c in found:
-                    self.citers.setdefault(c, []).append(key)
-                    if c not in live or self._cited_breaks(c):
-                        self.breaks.setdefault(key, set()).add((c, "cited"))
+        # What is cited with its support is no bare id, so it is among these, and looked at closely.
+        lost = {c for c in every if c in going or c not in live}
+        for (key, keep), items in zip(plan.keeps.items(), plan.cited, strict=True):
+            if items and not lost.isdisjoint(items):
+                cited = citations(keep)
+                if found := [c for c in cited if c != key and (c in going or c not in live)]:
+                    self.at_risk[key] = cited
+                    for c in found:
+                        self.citers.setdefault(c, []).append(key)
+                        if c not in live or self._cited_breaks(c):
+                            self.breaks.setdefault(key, set()).add((c, "cited"))
 
     def state(self, key: str) -> str:
         if key in self.plan.evicted:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from msgspec import Struct
 
 from .events import Citation, PlanEntry, PlanProposed
@@ -15,13 +13,15 @@ from .window import Window
 class Plan(Struct):
     """What a plan does to the window as it is.
 
-    ``keeps``, ``evicted`` and ``compressed`` are of live spans only; ``compressing`` has all ids to be compressed.
+    ``keeps``, ``evicted`` and ``compressed`` are of live spans only; ``cited`` is what each of ``keeps`` cites, as
+    sent; ``compressing`` has all ids to be compressed.
     """
 
     plan_id: str
     threshold: float
     budget: int | None
     keeps: dict[str, PlanEntry]
+    cited: list[list[str | Citation] | None]
     evicted: dict[str, LiveSpan]
     compressed: dict[str, LiveSpan]
     compressing: set[str]
@@ -36,13 +36,6 @@ def citations(entry: PlanEntry) -> dict[str, float | None]:
         key, support = (item.span_id, item.support) if isinstance(item, Citation) else (item, None)
         cited[key] = _larger(cited[key], support) if key in cited else support
     return cited
-
-
-def cited_ids(entries: Iterable[PlanEntry]) -> set[str]:
-    """Every id that any of these entries cites."""
-    return {
-        item if isinstance(item, str) else item.span_id for entry in entries for item in entry.cited_dependencies or ()
-    }
 
 
 def _larger(one: float | None, other: float | None) -> float | None:
@@ -60,36 +53,40 @@ def _merged(one: PlanEntry, other: PlanEntry) -> PlanEntry:
 def read_plan(window: Window, event: PlanProposed, policy: Policy) -> Plan | None:
     """The plan against the live window, or None where a span has two dispositions: its fate would depend on order."""
     threshold = policy.keep_threshold if event.keep_threshold is None else event.keep_threshold
-    fates: dict[str, str] = {}
     keeps: dict[str, PlanEntry] = {}
-    evicted: dict[str, LiveSpan] = {}
-    compressed: dict[str, LiveSpan] = {}
-    unknown: list[str] = []
-    live = window.spans
+    going: list[PlanEntry] = []
     for entry in event.entries:
-        key = entry.span_id
-        fate = entry.disposition or ("evict" if entry.relevance < threshold else "keep")
-        if key in fates:
-            if fates[key] != fate:
-                return None
-            if key in keeps:
-                keeps[key] = _merged(keeps[key], entry)
-            continue
-        fates[key] = fate
-        if key not in live:
-            unknown.append(key)
-        elif fate == "keep":
-            keeps[key] = entry
-        elif fate == "evict":
-            evicted[key] = live[key]
+        if entry.relevance < threshold if entry.disposition is None else entry.disposition != "keep":
+            going.append(entry)
         else:
-            compressed[key] = live[key]
-    compressing = (
-        {key for key in fates if fates[key] == "compress"} if len(keeps) + len(evicted) < len(fates) else set()
-    )
+            key = entry.span_id
+            keeps[key] = entry if key not in keeps else _merged(keeps[key], entry)
+    fates = {entry.span_id: entry.disposition or "evict" for entry in going}
+    if not keeps.keys().isdisjoint(fates):
+        return None
+    if len(fates) < len(going) and any(fates[e.span_id] != (e.disposition or "evict") for e in going):
+        return None
+    live, unknown = window.spans, []
+    if not live.keys() >= keeps.keys():
+        unknown = [key for key in keeps if key not in live]
+        keeps = {key: entry for key, entry in keeps.items() if key in live}
+    unknown += [key for key in fates if key not in live]
+    compressing = {key for key, fate in fates.items() if fate == "compress"}
+    evicted = {key: live[key] for key in fates if key not in compressing and key in live}
+    compressed = {key: live[key] for key in compressing if key in live}
+    cited = [entry.cited_dependencies for entry in keeps.values()]
     swaps = [
         Swap(r.span_id, tuple(r.covers), r.cost_units, r.priority, bool(r.in_place)) for r in event.replacements or ()
     ]
     return Plan(
-        event.plan_id, threshold, event.budget_units, keeps, evicted, compressed, compressing, sorted(unknown), swaps
+        event.plan_id,
+        threshold,
+        event.budget_units,
+        keeps,
+        cited,
+        evicted,
+        compressed,
+        compressing,
+        sorted(unknown),
+        swaps,
     )
