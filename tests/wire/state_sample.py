@@ -126,9 +126,9 @@ def after() -> Iterator[tuple[Json | str, str | None]]:
         yield plan(window, "after", 0, {"a": {}}), None
     for plan_id in ("swap", "refused", "bad", "stale1"):
         yield plan("main", plan_id, 0, {}), None
-    yield {"type": "window_opened", "window_id": "main", "event_id": "e0"}, None
-    yield append("main", span("dropped"), authority_seq=9, event_id="e1"), "ps"
+    yield append("main", span("dropped"), event_id="e0"), None
     yield pin("main", "ask", 5), "ps"
+    yield append("main", span("dropped"), authority_seq=9, event_id="e1"), "ps"
     yield append("main", span("think"), turn=9), None
     yield append("main", span("later"), span("never"), turn=3), None
     yield append("main", span("taint", derived_from=["signed"], pinned=True, pin_owner="o", pin_reason="r"),
@@ -138,6 +138,7 @@ def after() -> Iterator[tuple[Json | str, str | None]]:
     yield plan("main", "approved", 18, {"sys": {"disposition": "compress"}, "ask": {}}, replacements=[swap]), None
     yield append("main", span("closer", closes=["ask"])), None
     yield plan("main", "approved2", 19, {"sys": {"disposition": "compress"}, "ask": {}}, replacements=[swap]), None
+    yield plan("main", "unpin", 20, {"later": {}}), None
     yield plan("wait", "again", 2, {"b": {}}), None
     yield {"type": "plan_committed", "window_id": "wait", "plan_id": "waits"}, None
     yield plan("wait", "amended", 3, {"a": {}, "b": {"disposition": "keep", "relevance": 0.9}}), None
