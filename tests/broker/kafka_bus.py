@@ -62,7 +62,8 @@ class Bus:
             )
             await consumer.start()
             try:
-                places = sorted(consumer.assignment())
+                while not (places := sorted(consumer.assignment())):  # noqa: ASYNC110 (a busy broker has none at first)
+                    await asyncio.sleep(0.1)
                 ends = await consumer.end_offsets(places)
                 found: dict[int, list[Any]] = defaultdict(list)
                 while any([await consumer.position(place) < ends[place] for place in places]):

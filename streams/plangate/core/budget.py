@@ -7,11 +7,14 @@ from typing import Any
 from msgspec import UNSET
 
 from .context import Context
-from .events import BudgetRequested, PlanEntry, PlanProposed
+from .events import INTEGER_BOUND, BudgetRequested, PlanEntry, PlanProposed
 from .gate import propose
 from .planner import PLANNERS, Outcome, is_count
 from .records import EvictionPlanned, PlannerDiagnosed
 from .shadow import compare_planners
+
+#: blocked requests of an unchanged window that are answered from memory; a flood of budgets must not fill it
+BLOCKED_REMEMBERED = 1024
 
 
 def request(ctx: Context, event: BudgetRequested) -> None:
@@ -39,7 +42,7 @@ def request(ctx: Context, event: BudgetRequested) -> None:
         PlannerDiagnosed,
         case_id=event.request_id,
         planner=planner,
-        budget=event.budget_units if is_count(event.budget_units) else None,
+        budget=event.budget_units if is_count(event.budget_units) and event.budget_units <= INTEGER_BOUND else None,
         input_cost_units=0 if rejected else window.cost,
         candidate_order=[
             {"span_id": k, "priority": p, "last_used_order": u, "cost_units": window.spans[k].cost}
@@ -71,6 +74,8 @@ def _outcome(ctx: Context, planner: str, budget: Any) -> Outcome:
     if known is None:
         known = PLANNERS[planner](window, budget)
         if known.status == "blocked":
+            if len(window.blocked) >= BLOCKED_REMEMBERED:
+                window.blocked.clear()
             window.blocked[planner, budget] = known
     return known
 

@@ -46,7 +46,8 @@ def _replace(window: Window, swap: Swap, plan_id: str) -> None:
     taken = first if swap.in_place else None
     for span in covered:
         _rename(window, span.id, new, in_place=swap.in_place)
-    taken_edges = _taken(taken, new, {span.id for span in covered})
+    gone = {span.id for span in covered}
+    taken_edges = _taken(taken, new, gone)
     span = LiveSpan(
         new,
         first.kind if taken else "summary",
@@ -65,7 +66,7 @@ def _replace(window: Window, swap: Swap, plan_id: str) -> None:
     span.sent = _fingerprint(span)
     window.link(span)
     for binder in binders:
-        _rename_required(window, binder, {s.id for s in covered}, new)
+        _rename_required(window, binder, gone, new)
 
 
 def _taken(span: LiveSpan | None, new: str, covered: set[str]) -> tuple[tuple[str, ...], ...]:

@@ -83,7 +83,11 @@ def _unproven(plan: Plan, scorer: Scorer) -> list[str]:
     if isinstance(scorer, DeclaredProvenance) and None not in plan.cited:
         return []  # it takes any citation: no need to ask for each
     keeps = plan.keeps.items()
-    return [k for k, keep in keeps if keep.cited_dependencies is None or not scorer.can_rescore(citations(keep))]
+    return [
+        k
+        for k, keep in keeps
+        if keep.cited_dependencies is None or not scorer.can_rescore(citations(keep.cited_dependencies))
+    ]
 
 
 def _stale(ctx: Context, generation: int) -> dict[str, Any]:

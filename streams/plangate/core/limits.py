@@ -5,62 +5,91 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from .events import Citation, Event, PlanProposed, Span, SpanAppended, SpanEdited, WindowResynced
+from msgspec import Struct
+
+from .events import (
+    BudgetRequested,
+    Citation,
+    Event,
+    MalformedPlan,
+    ObservedEntry,
+    PlannerObserved,
+    PlanProposed,
+    PolicySet,
+)
 from .policy import Limits
 
 _DEFAULT = Limits()
+#: which limit holds for the length of a list, by its field
+_LENGTHS = {
+    "spans": "spans_per_event", "derived_from": "spans_per_event",
+    "depends_on": "dependencies", "needs_verbatim": "dependencies", "required_by": "dependencies",
+    "pairs_with": "dependencies", "closes": "dependencies", "cited_dependencies": "dependencies",
+    "entries": "entries_per_plan", "replacements": "entries_per_plan", "covers": "entries_per_plan",
+    "span_ids": "entries_per_plan",
+    "retrieved_ids": "live_spans", "eligible_ids": "live_spans", "retained_ids": "live_spans",
+    "evicted_ids": "live_spans", "rendered_ids": "live_spans",
+}  # fmt: skip
+#: words of closed lists and names that operators give, and what is read but never kept
+_NO_IDS = frozenset(
+    {"kind", "disposition", "commit_order", "scorer", "planner", "policy_version", "status", "pin_owner", "pin_reason",
+     "reason", "reviewer", "policy"}
+)  # fmt: skip
+#: what the planners judge themselves (contract section 5); it may be anything, nested to any depth
+_JUDGED_LATER = frozenset(
+    {(BudgetRequested, "budget_units"), (PlannerObserved, "budget_units"), (ObservedEntry, "cost_units")}
+)
 
 
 def plan_paths(plan: PlanProposed, limits: Limits) -> list[str]:
-    """Field paths at which a plan exceeds ``limits``."""
-    if limits == _DEFAULT:
-        return []
-    return sorted(set(_plan_paths(plan, limits)))
+    """Field paths at which a plan exceeds ``limits``; ``dependencies`` holds for all entries of a span together."""
+    paths = set() if limits == _DEFAULT else set(_paths(plan, limits))
+    return sorted(paths.union(_merged_paths(plan, limits.dependencies)))
 
 
-def _plan_paths(plan: PlanProposed, limits: Limits) -> Iterator[str]:
-    if len(plan.entries) > limits.entries_per_plan:
-        yield "entries"
-    if abs(plan.window_generation) > limits.integer:
-        yield "window_generation"
-    if abs(plan.budget_units or 0) > limits.integer:
-        yield "budget_units"
+def _merged_paths(plan: PlanProposed, most: int) -> Iterator[str]:
+    if len({entry.span_id for entry in plan.entries}) == len(plan.entries):
+        return
+    cited: dict[str, set[str]] = {}
     for i, entry in enumerate(plan.entries):
-        if _long(entry.span_id, limits):
-            yield f"entries[{i}].span_id"
-        cited = entry.cited_dependencies or ()
-        if len(cited) > limits.dependencies:
-            yield f"entries[{i}].cited_dependencies"
-        if any(_long(c.span_id if isinstance(c, Citation) else c, limits) for c in cited):
-            yield f"entries[{i}].cited_dependencies"
-    for i, swap in enumerate(plan.replacements or ()):
-        if _long(swap.span_id, limits):
-            yield f"replacements[{i}].span_id"
-        if swap.cost_units > limits.integer or abs(swap.priority or 0) > limits.integer:
-            yield f"replacements[{i}].cost_units"
-
-
-def _long(text: str, limits: Limits) -> bool:
-    return len(text.encode()) > limits.id_bytes
+        merged = cited.setdefault(entry.span_id, set())
+        if len(merged) <= most:
+            merged.update(c.span_id if isinstance(c, Citation) else c for c in entry.cited_dependencies or ())
+            if len(merged) > most:
+                yield f"entries[{i}].cited_dependencies"
 
 
 def event_path(event: Event, limits: Limits) -> str | None:
-    """The first field path at which an event that carries spans exceeds ``limits``, else None."""
-    if limits == _DEFAULT or not isinstance(event, SpanAppended | WindowResynced | SpanEdited):
+    """The first field path at which an event exceeds ``limits``, else None.
+
+    A plan that can be attributed is answered instead, with all paths. A policy must always be replaceable.
+    """
+    if limits == _DEFAULT or isinstance(event, PolicySet):
         return None
-    spans = [event.span] if isinstance(event, SpanEdited) else event.spans
-    if len(spans) > limits.spans_per_event:
-        return "spans"
-    return next((f"spans[{i}].{path}" for i, span in enumerate(spans) for path in _span_paths(span, limits)), None)
+    if isinstance(event, PlanProposed | MalformedPlan):
+        names = ("window_id", "plan_id")
+        return next((name for name in names if len(getattr(event, name).encode()) > limits.id_bytes), None)
+    return next(_paths(event, limits), None)
 
 
-def _span_paths(span: Span, limits: Limits) -> Iterator[str]:
-    if _long(span.span_id, limits):
-        yield "span_id"
-    numbers: tuple[Any, ...] = (span.cost_units, span.priority, span.last_used_order)
-    if any(abs(n or 0) > limits.integer for n in numbers):
-        yield "cost_units"
-    for name in ("depends_on", "needs_verbatim", "required_by", "pairs_with", "closes"):
-        ids = getattr(span, name) or ()
-        if len(ids) > limits.dependencies or any(_long(i, limits) for i in ids):
-            yield name
+def _paths(node: Any, limits: Limits, path: str = "", name: str = "") -> Iterator[str]:
+    """Paths of too long ids, too large numbers and too long lists; events nest to a fixed depth."""
+    if isinstance(node, Struct):
+        for field in node.__struct_fields__:
+            if (type(node), field) in _JUDGED_LATER:
+                continue
+            value, below = getattr(node, field), f"{path}.{field}" if path else field
+            if isinstance(value, list):
+                observed = isinstance(node, PlannerObserved) and field == "entries"
+                if len(value) > getattr(limits, "live_spans" if observed else _LENGTHS[field]):
+                    yield below
+                    continue
+            yield from _paths(value, limits, below, field)
+    elif isinstance(node, list):
+        for i, item in enumerate(node):
+            yield from _paths(item, limits, f"{path}[{i}]", name)
+    elif isinstance(node, str):
+        if name not in _NO_IDS and len(node.encode()) > limits.id_bytes:
+            yield path
+    elif isinstance(node, int | float) and not isinstance(node, bool) and abs(node) > limits.integer:
+        yield path

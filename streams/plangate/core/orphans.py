@@ -47,7 +47,7 @@ class Analysis:
         lost = {c for c in every if c in going or c not in live}
         for (key, keep), items in zip(plan.keeps.items(), plan.cited, strict=True):
             if items and not lost.isdisjoint(items):
-                cited = citations(keep)
+                cited = citations(keep.cited_dependencies)
                 if found := [c for c in cited if c != key and (c in going or c not in live)]:
                     self.at_risk[key] = cited
                     for c in found:
@@ -152,6 +152,8 @@ class Analysis:
     def amend(self) -> set[str]:
         """Take back, round by round, what goes and stands in an orphan's list. Gives what was taken back."""
         taken: set[str] = set()
+        dropped: set[str] = set()
+        met: set[int] = set()  # swaps whose spans were all taken back
         watched, pointer = set(self.breaks), 0
         last = next((place for place, r in reversed(self.window.prefixes) if r not in self.going), 0)
         while True:
@@ -164,15 +166,16 @@ class Analysis:
                     back[self.by_place[pointer][1]] = None
                 pointer += 1
             if not back:
+                self.swaps = [swap for swap in self.swaps if swap.span_id not in dropped]
                 return taken
             for key in list(back):
                 swap = self.covering.get(key)
-                if swap is not None and key in self.plan.compressed:
+                if swap is not None and key in self.plan.compressed and id(swap) not in met:
+                    met.add(id(swap))
                     back.update((c, None) for c in swap.covers if c in self.going)
-            dropped = {
+            dropped.update(
                 self.covering[key].span_id for key in back if key in self.covering and key in self.plan.compressed
-            }
-            self.swaps = [swap for swap in self.swaps if swap.span_id not in dropped]
+            )
             watched = set()
             for key in back:
                 watched.update(self.citers.get(key, ()))

@@ -29,10 +29,10 @@ class Plan(Struct):
     swaps: list[Swap]
 
 
-def citations(entry: PlanEntry) -> dict[str, float | None]:
+def citations(items: list[str | Citation] | None) -> dict[str, float | None]:
     """Cited ids with their support, None where not given; of one id twice, missing support, else the larger, wins."""
     cited: dict[str, float | None] = {}
-    for item in entry.cited_dependencies or ():
+    for item in items or ():
         key, support = (item.span_id, item.support) if isinstance(item, Citation) else (item, None)
         cited[key] = _larger(cited[key], support) if key in cited else support
     return cited
@@ -46,7 +46,8 @@ def _merged(one: PlanEntry, other: PlanEntry) -> PlanEntry:
     """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support."""
     cited = None
     if one.cited_dependencies is not None and other.cited_dependencies is not None:
-        cited = [*one.cited_dependencies, *other.cited_dependencies]
+        both = citations([*one.cited_dependencies, *other.cited_dependencies])  # never more than the limit of one entry
+        cited = [key if support is None else Citation(key, support) for key, support in both.items()]
     return PlanEntry(one.span_id, min(one.relevance, other.relevance), "keep", cited)
 
 

@@ -14,6 +14,7 @@ from msgspec import UNSET, Struct, UnsetType
 CONTRACT_VERSION = 1
 #: room that headers, key and the batch frame need beside the largest value
 FRAME_BYTES = 32_768
+_RETAIN = "resolution.retain"
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -261,18 +262,29 @@ def fit(record: Record, record_bytes: int) -> tuple[Record, bytes]:
     """
     limit = record_bytes - FRAME_BYTES
     while len(value := canonical(record)) > limit:
-        sizes = {
-            f: len(_ENCODER.encode(v))
-            for f in record.__struct_fields__
-            if isinstance(v := getattr(record, f), list) and v
-        }
+        lists = _lists(record)
+        sizes = {name: len(_ENCODER.encode(items)) for name, items in lists.items()}
         if not sizes:
             raise ValueError("a record without lists exceeds its limit")
         name = max(sorted(sizes), key=sizes.__getitem__)
-        whole = getattr(record, name)
+        whole = lists[name]
         excess = len(value) - limit + 256
         keep = max(0, min(len(whole) - 1, int(len(whole) * (sizes[name] - excess) / sizes[name])))
         cut = {} if record.cut is UNSET else dict(record.cut)
         cut.setdefault(name, Cut(len(whole), sha256(_ENCODER.encode(whole)).hexdigest()))
-        record = msgspec.structs.replace(record, **{name: whole[:keep], "cut": cut})
+        record = msgspec.structs.replace(_with_list(record, name, whole[:keep]), cut=cut)
     return record, value
+
+
+def _lists(record: Record) -> dict[str, list[Any]]:
+    """The lists of a record that may be cut, by path; empty ones left out."""
+    found = {name: getattr(record, name) for name in record.__struct_fields__}
+    if isinstance(record, PlanRefused) and record.resolution is not None:
+        found[_RETAIN] = record.resolution.retain
+    return {name: value for name, value in found.items() if isinstance(value, list) and value}
+
+
+def _with_list(record: Record, name: str, items: list[Any]) -> Record:
+    if name == _RETAIN and isinstance(record, PlanRefused) and record.resolution is not None:
+        name, items = "resolution", msgspec.structs.replace(record.resolution, retain=items)
+    return msgspec.structs.replace(record, **{name: items})

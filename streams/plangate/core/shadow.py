@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from .context import Context
-from .events import PlannerObserved
+from .events import ObservedEntry, PlannerObserved
 from .planner import Entry, Outcome, oracle
 from .records import ShadowCompared
 
 ORACLE = "strict-priority/1"
+Rank = tuple[int, int, str]
 
 
 def observe(ctx: Context, event: PlannerObserved) -> None:
@@ -18,6 +19,7 @@ def observe(ctx: Context, event: PlannerObserved) -> None:
     evicted, retained, expected = set(event.evicted_ids), set(event.retained_ids), set(ours.evicted)
     by_id = {e.id: e for e in entries}
     broken = _broken(event, by_id)
+    lowest = min((_rank(e) for e in event.entries if e.id in retained and not e.pinned), default=None)
     differences = []
     for key in sorted(by_id.keys() | evicted | retained):
         entry = by_id.get(key)
@@ -27,7 +29,7 @@ def observe(ctx: Context, event: PlannerObserved) -> None:
         if old == new and cause is None:
             continue
         if cause is None:
-            cause = _defect(event, entry, old, new, broken)
+            cause = _defect(event, entry, old, new, broken, lowest)
         differences.append({"span_id": key, "old": old, "new": new, "cause": cause})
     if not agree and not differences and event.evicted_ids != ours.evicted:
         ranks = {key: i for i, key in enumerate(ours.evicted)}
@@ -82,16 +84,21 @@ def _data_cause(ctx: Context, entry: Entry | None) -> str | None:
     return None
 
 
-def _defect(event: PlannerObserved, entry: Entry | None, old: str, new: str, broken: list[str]) -> str:
+def _rank(entry: Entry | ObservedEntry) -> Rank:
+    return entry.priority, entry.last_used_order, entry.id
+
+
+def _defect(
+    event: PlannerObserved, entry: Entry | None, old: str, new: str, broken: list[str], lowest: Rank | None
+) -> str:
+    """``lowest``: the rank of the first that should have gone among the unpinned spans that were kept."""
     if entry is None or old == "absent" or new == "absent":
         return "unexplained"
     if old == "evicted" and entry.pinned:
         return "pin_evicted"
     if old == "retained":
         return "over_budget" if "over_budget" in broken else "order_ignored"
-    kept = [e for e in event.entries if e.id in event.retained_ids and not e.pinned]
-    rank = (entry.priority, entry.last_used_order, entry.id)
-    if any((e.priority, e.last_used_order, e.id) < rank for e in kept):
+    if lowest is not None and lowest < _rank(entry):
         return "order_ignored"
     return "over_evicted" if event.status == "fits" else "unexplained"
 

@@ -132,7 +132,8 @@ class Worker:
             admin = clients.admin_client(self._settings)
             await admin.start()
             try:
-                partitions = await ensure_topics(self._settings, admin)
+                record_bytes = self._engine.policy.limits.record_bytes
+                partitions = await ensure_topics(self._settings, admin, record_bytes)
             finally:
                 await admin.close()
         except KafkaConnectionError as error:

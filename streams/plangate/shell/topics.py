@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
-from plangate.shell.clients import MAX_MESSAGE_BYTES
+from plangate.core.records import FRAME_BYTES
+from plangate.shell.clients import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEND_BATCH_BYTES
 from plangate.shell.settings import Settings
 from plangate.wire.topics import INPUT, TOPICS
 
@@ -29,12 +30,16 @@ class TopicError(Exception):
 
 
 class Wanted(NamedTuple):
-    """A topic as it must be. `partitions` None: any number will do; `settings` are given at creation and checked."""
+    """A topic as it must be. `partitions` None: any number will do; `settings` are given at creation and checked.
+
+    `message_bytes`: the largest batch that is written to it; 0 for a topic that others write.
+    """
 
     name: str
     partitions: int | None
     settings: Mapping[str, str]
     only_created: Mapping[str, str]
+    message_bytes: int = 0
 
 
 class Found(NamedTuple):
@@ -44,12 +49,18 @@ class Found(NamedTuple):
     settings: Mapping[str, str]
 
 
-def wanted_topics(settings: Settings, input_partitions: int | None) -> list[Wanted]:
-    """All topics. The changelog has as many partitions as the input: a window's state lies beside its events."""
+def wanted_topics(
+    settings: Settings, input_partitions: int | None, record_bytes: int = MAX_RECORD_BYTES
+) -> list[Wanted]:
+    """All topics. The changelog has as many partitions as the input: a window's state lies beside its events.
+
+    `record_bytes`: the largest output, the limit of that name in the worker's policy (contract section 7).
+    """
     size = {"max.message.bytes": str(MAX_MESSAGE_BYTES)}
     if settings.replication_factor >= 3:
         size["min.insync.replicas"] = "2"
     topics = []
+    batch = SEND_BATCH_BYTES + FRAME_BYTES
     for base_name, topic in TOPICS.items():
         checked = {"cleanup.policy": topic.cleanup}
         if base_name == INPUT:
@@ -57,8 +68,10 @@ def wanted_topics(settings: Settings, input_partitions: int | None) -> list[Want
         extra = size | (_COMPACTED if topic.cleanup == "compact" else {})
         if base_name == "audit-log":
             extra["retention.ms"] = "-1"
-        topics.append(Wanted(settings.topic(base_name), None, checked, extra))
-    topics.append(Wanted(settings.changelog_topic, input_partitions, {"cleanup.policy": "compact"}, size | _COMPACTED))
+        written = 0 if base_name == INPUT else max(record_bytes, batch)
+        topics.append(Wanted(settings.topic(base_name), None, checked, extra, written))
+    compact = {"cleanup.policy": "compact"}
+    topics.append(Wanted(settings.changelog_topic, input_partitions, compact, size | _COMPACTED, batch))
     return topics
 
 
@@ -73,22 +86,25 @@ def faults(wanted: Wanted, found: Found | None) -> list[str]:
         is_now = found.settings.get(name, "not told by the broker")
         if is_now != value:
             wrong.append(f"{wanted.name}: {name} is {is_now}, must be {value}")
+    room = found.settings.get("max.message.bytes")
+    if room is not None and int(room) < wanted.message_bytes:
+        wrong.append(f"{wanted.name}: max.message.bytes is {room}, must be at least {wanted.message_bytes}")
     return wrong
 
 
-async def ensure_topics(settings: Settings, admin: AIOKafkaAdminClient) -> int:
+async def ensure_topics(settings: Settings, admin: AIOKafkaAdminClient, record_bytes: int = MAX_RECORD_BYTES) -> int:
     """Create what is missing, check all; the input's number of partitions. Raises TopicError with all faults found."""
     names = [topic.name for topic in wanted_topics(settings, None)]
     found = await _describe(admin, names)
     source = found.get(settings.topic(INPUT))
     partitions = source.partitions if source else settings.partitions
-    wanted = wanted_topics(settings, partitions)
+    wanted = wanted_topics(settings, partitions, record_bytes)
     missing = [topic for topic in wanted if topic.name not in found]
     if missing and settings.create_topics:
         await _create(admin, missing, partitions, settings.replication_factor)
         found = await _wait_until_visible(admin, names)
         partitions = found[settings.topic(INPUT)].partitions  # another worker may have been faster, with other settings
-        wanted = wanted_topics(settings, partitions)
+        wanted = wanted_topics(settings, partitions, record_bytes)
     wrong = [fault for topic in wanted for fault in faults(topic, found.get(topic.name))]
     if wrong:
         raise TopicError("; ".join(wrong))

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..core.events import AnyEvent, Event, MalformedPlan, PlanEntry, PlanProposed, Replacement
+from ..core.events import MAX_ENTRIES, AnyEvent, Event, MalformedPlan, PlanEntry, PlanProposed, Replacement
 from ..core.policy import FORBIDDEN
 
 _DECODER = msgspec.json.Decoder(AnyEvent)
@@ -124,13 +124,14 @@ def _paths(document: dict[str, Any], error: Exception) -> list[str]:
     found: list[str] = []
     for name, kind in (("entries", PlanEntry), ("replacements", Replacement)):
         items = document.get(name)
-        for i, item in enumerate(items if isinstance(items, list) else ()):
+        # Of a list that is too long only that is told: an answer must not cost more than its record may hold.
+        for i, item in enumerate(items if isinstance(items, list) and len(items) <= MAX_ENTRIES else ()):
             try:
                 msgspec.convert(item, kind)
             except (msgspec.ValidationError, RecursionError, UnicodeError) as bad:
                 found.append(_path(bad, f"{name}[{i}]"))
     rest = {
-        k: ([] if k in ("entries", "replacements") and isinstance(v, list) and len(v) <= 20_000 else v)
+        k: ([] if k in ("entries", "replacements") and isinstance(v, list) and len(v) <= MAX_ENTRIES else v)
         for k, v in document.items()
     }
     stand_ins = {"entries": [], "window_generation": 0}  # lawful values of what may not be null

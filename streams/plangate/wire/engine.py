@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..core.events import Event
+from ..core.events import Event, PolicySet
 from ..core.policy import Policy
 from ..core.records import DeadLetter, Source
 from ..core.state import Head
@@ -18,7 +19,9 @@ from .topics import INPUT
 
 #: used where no key is configured: hashes are then stable pseudonyms that anybody can recompute from a guessed id
 DEFAULT_REDACTION_KEY = b"plangate-unkeyed"
-_TRACE = frozenset({"traceparent", "tracestate"})
+#: the one header that is passed on, only in the form of W3C Trace Context: anything else could be content, or too big
+_TRACE = "traceparent"
+_TRACE_FORM = re.compile(rb"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 
 
 class Record(NamedTuple):
@@ -63,6 +66,8 @@ class Engine:
         fresh = window is None
         if window is None:
             window = Window(event.window_id, self.policy)
+        elif len(record.value or b"") > window.policy.limits.record_bytes and not isinstance(event, PolicySet):
+            return [self.dead_letter(record, "too_large", None)]
         source = Source(record.partition, record.offset)
         outputs = step(window, event, source, signature, self.policy)
         if isinstance(outputs, Rejection):
@@ -70,7 +75,7 @@ class Engine:
         if not fresh or not _blank(window):
             window.head.last_offset = record.offset
             windows[event.window_id] = window
-        trace: Headers = [(name, bytes(content)) for name, content in record.headers if name in _TRACE and content]
+        trace = _trace(record.headers)
         coordinates = f"{record.topic}/{record.partition}/{record.offset}"
         outs: list[Out] = []
         for number, output in enumerate(outputs):
@@ -88,6 +93,14 @@ class Engine:
             size_bytes=len(record.value or b""),
         )
         return encode_dead_letter(letter, [])
+
+
+def _trace(headers: Sequence[tuple[str, bytes]]) -> Headers:
+    """The first lawful ``traceparent``."""
+    for name, content in headers:
+        if name == _TRACE and content and _TRACE_FORM.fullmatch(bytes(content)):
+            return [(name, bytes(content))]
+    return []
 
 
 def _blank(window: Window) -> bool:

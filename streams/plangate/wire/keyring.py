@@ -78,7 +78,9 @@ def load_keyring(path: str | Path) -> Keyring:
     for i, entry in enumerate(entries):
         try:
             public = Ed25519PublicKey.from_public_bytes(base64.b64decode(entry["public_key"], validate=True))
-            key_id, source = str(entry["key_id"]), str(entry["source"])
+            key_id, source = entry["key_id"], entry["source"]
+            if not (isinstance(key_id, str) and isinstance(source, str) and key_id and source):
+                raise TypeError
         except (ValueError, KeyError, TypeError):
             raise KeyringError(f"keyring: entry {i} is not usable") from None
         if key_id in keys:

@@ -42,17 +42,21 @@ def replay(
 
 def _line(engine: Engine, windows: dict[str, Window], line: bytes, offset: int) -> list[Out]:
     value, source = _unwrapped(line)
-    record = Record(INPUT, 0, offset, None, value)
-    if value.strip() == b"null":
+    if value is None:
         return []
+    record = Record(INPUT, 0, offset, None, value)
     decoded = decode(value, engine.policy.limits.record_bytes)
     if isinstance(decoded, Rejected):
         return [engine.dead_letter(record, decoded.reason, decoded.path)]
     return engine.apply(windows, record, decoded, Signature(source, source or "", vouched=source is not None))
 
 
-def _unwrapped(line: bytes) -> tuple[bytes, str | None]:
-    """The event's bytes, and who the file says vouches for it; a line with a type at its top is the event itself."""
+def _unwrapped(line: bytes) -> tuple[bytes | None, str | None]:
+    """The event's bytes, and who the file says vouches for it; a line with a type at its top is the event itself.
+
+    A wrapper's null stands for a record without a value, which is nothing (contract section 1); a line ``null`` stands
+    for one whose value is those four bytes, which is no event.
+    """
     try:
         if bytes(msgspec.json.decode(line, type=_Typed).type):
             return line, None
@@ -65,7 +69,7 @@ def _unwrapped(line: bytes) -> tuple[bytes, str | None]:
         source = msgspec.json.decode(bytes(wrapper.source), type=str) if bytes(wrapper.source) else None
     except (msgspec.MsgspecError, UnicodeError):
         source = None
-    return bytes(wrapper.value), source
+    return None if bytes(wrapper.value) == b"null" else bytes(wrapper.value), source
 
 
 def replay_lines(

@@ -30,6 +30,7 @@ from faust.transport.drivers import aiokafka as driver
 from plangate.shell.clients import group_consumer
 from plangate.shell.logs import log_loop_error, logger
 from plangate.shell.task import Fetch, NotAssigned, OutOfRange
+from plangate.shell.worker.headers import accept_any_header_name
 
 FETCH_SECONDS = 0.2
 _GROUP_MOVED_ON = (
@@ -57,6 +58,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
         logger.error("consumer_thread_crashed", exc_info=True)
 
     def _create_worker_consumer(self, transport: Any) -> aiokafka.AIOKafkaConsumer:
+        accept_any_header_name()
         return group_consumer(self.app.settings, StickyPartitionAssignor)
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
