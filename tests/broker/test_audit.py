@@ -78,7 +78,7 @@ def test_a_workers_topics_are_whole_and_a_forged_record_is_found(desk: Desk) -> 
     number, last = desk.last_link()
     value = json.loads(last.value)
     value |= {"number": value["number"] + 1, "previous_hash": value["hash"], "kind": "authority", "hash": ""}
-    value |= {"event": "span_pinned", "decision_id": None, "digest": None}
+    value |= {"event": "span_pinned", "decision_id": None}
     compact = {"separators": (",", ":"), "ensure_ascii": False}
     value["hash"] = sha256(json.dumps(value, **compact).encode()).hexdigest()
     forged = json.dumps(value, **compact).encode()

@@ -8,8 +8,8 @@ from typing import Any
 
 import msgspec
 
-from .events import Event, event_name
-from .policy import Policy
+from .events import FREE_TEXTS, Event, PolicySet, event_name
+from .policy import Policy, known_fields
 from .records import AuditRecord, Decision, Record, Repeated, Source, WindowAlert, WindowStatus, canonical
 from .state import Change
 from .window import Window
@@ -48,7 +48,10 @@ class Context:
         self.emit(WindowAlert, alert=name, generation=head.generation if head.seen else None, **fields)
 
     def audit(self, kind: str, decision: Decision | None = None, value: bytes = b"") -> None:
-        """Append a link to the window's chain: decision, authority change or host rewrite (contract section 1)."""
+        """Append a link to the window's chain: decision, authority change or host rewrite (contract section 1).
+
+        ``digest`` covers what was decided, ``value``, or else what the event says.
+        """
         head = self.window.head
         record = AuditRecord(
             **self.common,
@@ -57,7 +60,7 @@ class Context:
             event=event_name(self.event),
             generation=head.generation,
             decision_id=decision.decision_id if decision else None,
-            digest=sha256(value).hexdigest() if decision else None,
+            digest=sha256(value if decision else _facts(self.event)).hexdigest(),
             previous_hash=head.audit_hash,
         )
         record.hash = sha256(canonical(record)).hexdigest()
@@ -100,6 +103,24 @@ class Context:
             open_escalations=[{"plan_id": plan, "escalate_to_turn": turn} for plan, turn in newest],
             open_escalation_count=len(window.escalations),
         )
+
+
+def _facts(event: Event) -> bytes:
+    """What an event says, as bytes to hash. Free texts are left out: one that is short could be guessed from its hash.
+
+    Keys are sorted and nulls left out, so that a field which a later version adds changes nothing.
+    """
+    facts = msgspec.to_builtins(event)
+    if isinstance(event, PolicySet):
+        facts["policy"] = known_fields(event.policy)
+    return msgspec.json.encode(_bare(facts), order="sorted")
+
+
+def _bare(node: Any) -> Any:
+    """Without nulls and free texts. No event is deeper than a policy's limits, so this may recurse."""
+    if isinstance(node, dict):
+        return {k: _bare(v) for k, v in node.items() if v is not None and k not in FREE_TEXTS}
+    return [_bare(item) for item in node] if isinstance(node, list) else node
 
 
 def budget_of(window: Window) -> int | None:

@@ -231,6 +231,8 @@ class CompressionApproved(Event, tag="compression_approved"):
     reason: Annotated[str, Meta(min_length=1)]
 
 
+#: fields that must be there, are read, and are copied nowhere, not even into a hash
+FREE_TEXTS = frozenset({"pin_owner", "pin_reason", "reason", "reviewer"})
 AUTHORITY_EVENTS = (SpanPinned, SpanUnpinned, PolicySet, CompressionApproved)
 
 AnyEvent = (

@@ -222,14 +222,17 @@ class WindowStatus(Record, tag="window_status", kw_only=True):
 
 
 class AuditRecord(Record, tag="audit_record", kw_only=True):
-    """One link of a window's chain; ``hash`` is the SHA-256 of the record's bytes with ``hash`` empty."""
+    """One link of a window's chain; ``hash`` is the SHA-256 of the record's bytes with ``hash`` empty.
+
+    ``digest`` is that of a decision's bytes, else that of what the event says (docs/audit.md).
+    """
 
     number: int
     kind: str
     event: str
     generation: int
     decision_id: str | None
-    digest: str | None
+    digest: str
     previous_hash: str
     hash: str = ""
 

@@ -14,14 +14,23 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..core.events import MAX_ENTRIES, AnyEvent, Event, MalformedPlan, PlanEntry, PlanProposed, Replacement
+from ..core.events import (
+    FREE_TEXTS,
+    MAX_ENTRIES,
+    AnyEvent,
+    Event,
+    MalformedPlan,
+    PlanEntry,
+    PlanProposed,
+    Replacement,
+)  # fmt: skip
 from ..core.policy import FORBIDDEN
 
 _DECODER = msgspec.json.Decoder(AnyEvent)
 _TYPES = {kind.__struct_config__.tag: kind for kind in AnyEvent.__args__}
 _PATH = re.compile(r"at `\$\.?([^`]*)`")
 #: fields that are read but never copied anywhere, so what they hold need not be a lawful id
-_FREE = frozenset({"pin_owner", "pin_reason", "reason", "reviewer", "policy", "budget_units"})
+_FREE = FREE_TEXTS | {"policy", "budget_units"}
 
 
 class Rejected(NamedTuple):

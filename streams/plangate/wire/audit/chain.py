@@ -43,13 +43,10 @@ def read_link(value: bytes | None) -> AuditRecord | str:
         return "malformed"
     if link.contract_version != CONTRACT_VERSION:
         return "unknown_version"
-    if link.kind == "decision":
-        cited = is_decision_id(link.decision_id) and is_hash(link.digest)
-    else:
-        cited = link.decision_id is None and (link.digest is None or is_hash(link.digest))
-    lawful = exact and cited and link.kind in KINDS and is_id(link.window_id) and 0 <= link.number <= INTEGER_BOUND
-    lawful = lawful and is_hash(link.hash) and (link.previous_hash == "" or is_hash(link.previous_hash))
-    return link if lawful else "malformed"
+    decided = is_decision_id(link.decision_id) if link.kind == "decision" else link.decision_id is None
+    lawful = exact and decided and link.kind in KINDS and is_id(link.window_id) and 0 <= link.number <= INTEGER_BOUND
+    lawful = lawful and is_hash(link.hash) and is_hash(link.digest)
+    return link if lawful and (link.previous_hash == "" or is_hash(link.previous_hash)) else "malformed"
 
 
 def own_hash(link: AuditRecord) -> str:

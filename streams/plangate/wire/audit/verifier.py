@@ -128,7 +128,7 @@ class Verifier:
                 fault.kind, seen.topic, seen.place, window_id=window_id, number=link.number,
                 decision_id=link.decision_id, expected=fault.expected, found=fault.found,
             )  # fmt: skip
-        if not self.chain_only and link.decision_id is not None and link.digest is not None:
+        if not self.chain_only and link.decision_id is not None:
             yield from self._decisions.say(window_id, link.decision_id, link.digest, seen.place)
 
     def _answer(self, seen: Seen) -> Iterator[Finding]:
