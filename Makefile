@@ -10,7 +10,7 @@ ARGS    ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench test test-quick test-containers lint format schemas lock clean
+.PHONY: help install demo bench test test-quick test-containers sim sim-long lint format schemas lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,12 @@ test-quick: install ## The tests that need no Docker
 
 test-containers: install ## The tests against a real Kafka in a container; needs Docker
 	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)
+
+sim: install ## Simulate 3,000 seeds of faults on every processor and print the figures; ARGS=SEED shows one seed
+	$(BIN)/python -m tests.sim $(ARGS)
+
+sim-long: install ## The same with 100,000 seeds
+	$(BIN)/python -m tests.sim --seeds 100000 $(ARGS)
 
 lint: install ## Check style and formatting
 	$(BIN)/ruff check streams tests bench deploy

@@ -134,9 +134,16 @@ class Window:
         self.unlink(span, keep_required=keep_required)
         kept = tuple(r for r in span.required if r in self.spans) if keep_required else ()
         self.left[span.id] = Left(by, span.signed, span.derived if span.signed else (), kept)
-        for d in list(self.bound.of(span.id)):
-            self.dependents.discard(d, span.id)
-        self.bound.drop(span.id)
+        self._unbind(span.id)
+
+    def _unbind(self, key: str) -> None:
+        """Nothing requires a span that is not live, also not if a resync brings its id back (contract section 3)."""
+        for d in list(self.bound.of(key)):
+            self.dependents.discard(d, key)
+            if (gone := self.left.get(d)) is not None and key in gone.required:
+                gone.required = tuple(r for r in gone.required if r != key)
+                self.left.touch(d)
+        self.bound.drop(key)
 
     def set_pin(self, span: LiveSpan, pinned: bool) -> None:
         if span.pinned != pinned:

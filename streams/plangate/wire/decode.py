@@ -33,6 +33,10 @@ _PATH = re.compile(r"at `\$\.?([^`]*)`")
 _FREE = FREE_TEXTS | {"policy", "budget_units"}
 
 
+#: what admits an event, and is read of a malformed plan too (contract sections 1 and 2)
+_COUNTED = ("sequence", "event_id", "authority_seq")
+
+
 class Rejected(NamedTuple):
     """A record that is no event: the reason, and the path of the field at fault where there is one."""
 
@@ -161,8 +165,8 @@ def _paths(document: dict[str, Any], error: Exception) -> list[str]:
 def _attributed(document: Any, paths: list[str]) -> Event | Rejected:
     """A malformed plan that names its window and itself is answered; all else is a dead letter."""
     if isinstance(document, dict) and document.get("type") == "plan_proposed":
-        fields = {name: document.get(name) for name in ("window_id", "plan_id", "sequence", "event_id")}
-        for attempt in (fields, {**fields, "sequence": None, "event_id": None}):
+        fields = {name: document.get(name) for name in ("window_id", "plan_id", *_COUNTED)}
+        for attempt in (fields, {**fields, **dict.fromkeys(_COUNTED)}):
             try:
                 plan = msgspec.convert({**attempt, "paths": [], "type": "plan_proposed"}, MalformedPlan)
             except (msgspec.ValidationError, UnicodeError):
