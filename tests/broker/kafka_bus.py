@@ -32,6 +32,10 @@ class Bus:
 
     def produce(self, items: Iterable[Item]) -> None:
         """Write input records, acknowledged."""
+        self.produce_to(INPUT, items)
+
+    def produce_to(self, topic: str, items: Iterable[Item]) -> None:
+        """Write records to any topic, acknowledged."""
 
         async def send() -> None:
             producer = AIOKafkaProducer(bootstrap_servers=self.kafka, linger_ms=5, max_request_size=9_000_000)
@@ -39,7 +43,7 @@ class Bus:
             try:
                 sent = [
                     await producer.send(
-                        self.prefix + INPUT, item.value, item.key, partition=item.partition, headers=item.headers
+                        self.prefix + topic, item.value, item.key, partition=item.partition, headers=item.headers
                     )
                     for item in items
                 ]
