@@ -26,3 +26,8 @@ def test_the_demo_ends_by_itself_and_shows_each_outcome(tmp_path: Path) -> None:
     (parted,) = (d for d in decisions if d["type"] == "plan_refused" and d["window_id"] == "demo-openhands")
     assert {b["span_id"] for orphan in parted["orphans"] for b in orphan["broken"]} == {"event-160"}
     assert str(tmp_path / "decisions.jsonl") in ran.stdout.replace("\n", "")
+    command = [sys.executable, "-m", "plangate.cli", "audit", "verify", str(tmp_path / "decisions.jsonl")]
+    report = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60).stdout.splitlines()
+    # The demo ends with the last decision and may not see what was published beside it.
+    kinds = {json.loads(line).get("finding") for line in report} - {None, "decision_unlinked", "refusal_missing"}
+    assert kinds == set() and json.loads(report[-1])["summary"]["audit_records"] >= 4

@@ -22,7 +22,7 @@ class Client:
         self._producer = AIOKafkaProducer(bootstrap_servers=broker)
         topics = [name for name in TOPICS if name != INPUT]
         self._consumer = AIOKafkaConsumer(*topics, bootstrap_servers=broker, auto_offset_reset="earliest")
-        self._records = records.open("w", encoding="utf-8")
+        self._records = records.open("wb")
         self._status: dict[str, dict[str, Any]] = {}
         self._decisions: dict[tuple[str, str], dict[str, Any]] = {}
         self._sent: dict[str, int] = {}
@@ -49,7 +49,9 @@ class Client:
         async for record in self._consumer:
             value = json.loads(record.value)
             key = record.key.decode()
-            self._records.write(json.dumps({"topic": record.topic, "key": key, "value": value}) + "\n")
+            # The value's own bytes, as `replay` prints them: hashes are over these.
+            head = json.dumps({"topic": record.topic, "key": key}).encode()
+            self._records.write(head[:-1] + b', "value": ' + record.value + b"}\n")
             async with self._news:
                 if record.topic == "window-status":
                     self._status[key] = value

@@ -23,7 +23,7 @@ from ..core.events import (
     PlanEntry,
     PlanProposed,
     Replacement,
-)  # fmt: skip
+)
 from ..core.policy import FORBIDDEN
 
 _DECODER = msgspec.json.Decoder(AnyEvent)
