@@ -8,6 +8,8 @@ import pytest
 from chaos_broker import FaultyKafka
 from engine import KAFKA_IMAGE, fetch_image, missing_engine
 from kafka_container import ApacheKafka
+from secure_broker import SecureKafka
+from secure_rooms import USERS
 
 HERE = Path(__file__).parent
 
@@ -57,3 +59,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write(figures)
         chaos_table.FILE.parent.mkdir(exist_ok=True)
         chaos_table.FILE.write_text(figures)
+
+
+@pytest.fixture(scope="session")
+def secure_kafka(engine: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[SecureKafka]:
+    """A broker with TLS, passwords and an authorizer, that knows USERS. It is shared: take a Room of your own."""
+    if reason := fetch_image(KAFKA_IMAGE):
+        pytest.fail(reason)
+    with SecureKafka(tmp_path_factory.mktemp("secure"), USERS) as container:
+        container.add_users()
+        yield container

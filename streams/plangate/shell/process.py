@@ -3,9 +3,9 @@
 | status | why |
 | --- | --- |
 | 0 | told to stop (SIGTERM, SIGINT); the batches in flight are committed |
-| 69 | the broker can't be reached at the start |
+| 69 | the broker can't be reached at the start, and it may pass |
 | 70 | an error of our own, or of the broker later. Memory is ahead of Kafka then; a fresh process recovers |
-| 78 | settings, files, topics or the changelog are not as they must be; nothing was touched |
+| 78 | settings, files, topics, the changelog, certificates, the password or our rights are not as they must be |
 
 Every end has its reason in the log.
 """
@@ -34,6 +34,7 @@ from plangate.shell.publish import (
     TransactionalPublisher,
     TransactionsError,
 )
+from plangate.shell.reach import denied, why_unreachable
 from plangate.shell.settings import Settings
 from plangate.shell.store import Recovery, WindowStore
 from plangate.shell.task import Deps, InputError, PartitionTask
@@ -137,11 +138,13 @@ class Worker:
             finally:
                 await admin.close()
         except KafkaConnectionError as error:
-            self._end(UNREACHABLE, "the broker can't be reached", error)
+            fault = await why_unreachable(self._settings)
+            status = MISCONFIGURED if fault.lasting else UNREACHABLE
+            self._end(status, "the broker can't be reached", error, detail=fault.text)
         except (*_SPEAKING, OSError) as error:
             self._end(MISCONFIGURED, "the worker can't start", error)
         except KafkaError as error:
-            self._end(FAILED, "the broker refused to show or to create topics", error)
+            self._fail("the broker refused to show or to create topics", error)
         logger.info("topics_checked", partitions=partitions, guarantee=self._settings.guarantee)
 
     async def _run_app(self) -> None:
@@ -205,8 +208,11 @@ class Worker:
             reason = "another worker has taken over a partition"
         elif isinstance(error, KafkaConnectionError | KafkaTimeoutError):
             reason = "the broker can't be reached any more"
+        if error is not None and (right := denied(error)) is not None:
+            self._end(MISCONFIGURED, "the broker denies the worker a right", error, detail=right)
         self._end(MISCONFIGURED if isinstance(error, _SPEAKING) else FAILED, reason, error)
 
     def _end(self, status: int, reason: str, error: BaseException | None = None, **fields: Any) -> NoReturn:
-        detail = {"detail": str(error)} if isinstance(error, _SPEAKING) else {}
-        end_process(status, reason, error, **fields, **detail)
+        if isinstance(error, _SPEAKING):
+            fields["detail"] = str(error)
+        end_process(status, reason, error, **fields)
