@@ -66,10 +66,10 @@ class Cluster:
         if self._prometheus:
             self.compose("--profile", "prometheus", "up", "-d", "--no-deps", "--build", "prometheus")
         end = time.monotonic() + READY_SECONDS
-        while not all(self._healthy(name) for name in self.containers("worker")):
+        while not all(map(_ready, self.containers("worker"))):
             if time.monotonic() > end:
                 raise Failure("the workers did not get ready")
-            time.sleep(1)
+            time.sleep(2)
 
     def load(self, options: list[str]) -> subprocess.Popen[bytes]:
         """Start the generator in its container."""
@@ -97,9 +97,10 @@ class Cluster:
                 return "broker restarted"
             if not workers:
                 raise Failure(f"{action}: no worker left")
-            if action == "kill":  # it starts anew by its restart policy
-                _docker("exec", "--user", "root", workers[0], "kill", "-KILL", "1")
-                return f"worker {workers[0]} killed"
+            if action == "kill":
+                _docker("kill", workers[0])  # which the engine takes for a wish, so the restart policy holds still
+                _docker("start", workers[0])
+                return f"worker {workers[0]} killed and started anew"
             _docker("stop", "--time", "20", workers[0])
             _docker("rm", "-v", workers[0])
             return f"worker {workers[0]} removed: {len(workers) - 1} now"
@@ -124,9 +125,6 @@ class Cluster:
     def down(self) -> None:
         """Remove everything, volumes too."""
         self.compose("--profile", "prometheus", "--profile", "load", "down", "-v", "--timeout", "20")
-
-    def _healthy(self, name: str) -> bool:
-        return _docker("inspect", "--format", "{{.State.Health.Status}}", name).strip() == "healthy"
 
 
 def read_stats(told: dict[str, Any]) -> dict[str, float]:
@@ -187,6 +185,11 @@ def _beside(*threads: threading.Thread) -> Iterator[None]:
     finally:
         for thread in threads:
             thread.join()
+
+
+def _ready(worker: str) -> bool:
+    page = "import urllib.request as r; r.urlopen('http://127.0.0.1:6066/ready', timeout=4)"
+    return not subprocess.run(["docker", "exec", worker, "python", "-c", page], capture_output=True).returncode
 
 
 def _docker(*arguments: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from plangate.core.policy import Policy
 from plangate.core.window import Window
 from plangate.load.decision import read_decision
 from plangate.load.fleet import Fleet, Options, Outgoing, Proposal
@@ -30,8 +31,8 @@ def small_scripts() -> list[list[Script]]:
 class Gate:
     """Decides at once; `outputs` keeps all decisions as bytes."""
 
-    def __init__(self) -> None:
-        self.engine, self.windows, self.offset = Engine(), dict[str, Window](), 0
+    def __init__(self, policy: Policy | None = None) -> None:
+        self.engine, self.windows, self.offset = Engine(policy), dict[str, Window](), 0
         self.dead_letters = 0
 
     def take(self, window_id: str, value: bytes) -> list[bytes]:
@@ -46,9 +47,9 @@ class Gate:
 class Play:
     """A fleet before a gate, without clocks: one record a step, decisions read `delay` steps later."""
 
-    def __init__(self, delay: int = 10, rate: float = 200.0, **options: Any) -> None:
+    def __init__(self, delay: int = 10, rate: float = 200.0, policy: Policy | None = None, **options: Any) -> None:
         self.fleet = Fleet(small_scripts(), Options(run="t", **options))
-        self.gate, self.ledger, self.now = Gate(), Ledger(), 0.0
+        self.gate, self.ledger, self.now = Gate(policy), Ledger(), 0.0
         self.sent: list[Outgoing] = []
         self.decided: list[tuple[Proposal, dict[str, Any]]] = []
         self._delay, self._rate = delay, rate

@@ -6,6 +6,7 @@ from collections import defaultdict
 import pytest
 from loadkit import Play
 
+from plangate.core.policy import Policy
 from plangate.load.decision import read_decision
 from plangate.load.fleet import Fleet, Wish
 from plangate.load.mirror import Mirror
@@ -38,6 +39,7 @@ def test_the_fleet_knows_its_windows_once_all_answers_are_read(play: Play) -> No
     for agent in play.fleet._agents:
         window = play.gate.windows[agent.window_id]
         assert set(agent.mirror.live) == set(window.spans)
+        assert agent.mirror.open == {span_id for span_id, span in window.spans.items() if span.open}
         assert agent.mirror.generation == window.head.generation
         checked += len(agent.mirror.live)
     assert checked > 30
@@ -57,6 +59,11 @@ def test_a_deferred_plan_is_made_anew_from_a_newer_generation(play: Play) -> Non
 def test_a_refused_plan_is_sent_again_as_its_resolution_says(play: Play) -> None:
     mended = defaultdict(int)
     for chain in chains(play).values():
+        retained: set[str] = set()
+        for proposal, answer in chain:
+            assert retained.isdisjoint({*proposal.plan.evict, *proposal.plan.compress})
+            resolution = answer.get("resolution") or {}
+            retained.update(resolution["retain"] if resolution.get("complete") else ())
         for (_, answer), (new, next_answer) in zip(chain, chain[1:], strict=False):
             if answer["type"] == "plan_refused" and (answer["resolution"] or {}).get("complete"):
                 goes = {*new.plan.evict, *new.plan.compress}
@@ -92,6 +99,16 @@ def test_closing_ends_every_open_window(play: Play) -> None:
     closing = play.fleet.close()
     assert {outgoing.window_id for outgoing in closing} == {agent.window_id for agent in play.fleet._agents}
     assert all(json.loads(outgoing.value)["type"] == "window_closed" for outgoing in closing)
+
+
+def test_acceptances_are_confirmed_where_the_runtime_owns_the_store() -> None:
+    policy = Policy(policy_version="c", commit="on_confirm")
+    play = Play(policy=policy, agents=12, proposers=1, plan_every=3, think=0.05, delay=2).run(2500).settle()
+    told = play.ledger.summary()
+    assert play.ledger.outcomes["accepted"] > 2 * told["lapsed"] > 0
+    assert (told["unanswered"], told["conflicting"]) == (0, 0)
+    gone = sum(left.by.startswith("t-") for window in play.gate.windows.values() for left in window.left.values())
+    assert gone > 20
 
 
 def test_equal_seeds_send_equal_records() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 from pathlib import Path
@@ -84,6 +85,8 @@ async def _load(settings: Settings, scripts: Any, given: dict[str, Any]) -> Any:
     from plangate.load.fleet import Fleet, Options
     from plangate.load.run import Course, Run
 
+    # A broker that restarts under load is no error here; what it costs is in the report.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
     names = ("agents", "proposers", "plan_every", "think", "entries", "resend", "seed")
     fleet = Fleet(scripts, Options(run=token_hex(3), **{name: given[name] for name in names}))
     course = Course(

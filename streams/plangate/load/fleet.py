@@ -20,6 +20,11 @@ REST_WISHES = 4  # how many wishes a proposer leaves out after a refusal that no
 _OPENED, _CLOSED = Step(b',"type":"window_opened"}'), Step(b',"type":"window_closed"}')
 
 
+def _confirmation(window_id: str, plan_id: str) -> bytes:
+    """What a runtime that owns the store answers to an acceptance (contract section 4, `on_confirm`)."""
+    return msgspec.json.encode({"type": "plan_committed", "window_id": window_id, "plan_id": plan_id})
+
+
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What the agents are like. Times in seconds."""
 
@@ -123,6 +128,8 @@ class Fleet:
             mirror.correct(generation, proposal.plan.changes)
         if decision.outcome == "accepted":
             self.tries[wish.tries] += 1
+            if decision.commit == "awaiting_confirmation":
+                self._again.append(Outgoing(agent.window_id, _confirmation(agent.window_id, decision.plan_id)))
             return self._end(wish, "accepted")
         if decision.outcome == "refused":
             return self._refused(wish, proposal.plan, decision, now)
