@@ -25,7 +25,8 @@ line.mark{stroke:var(--soft);stroke-dasharray:3 3}
 table{border-collapse:collapse;width:100%%;font-size:14px}th{text-align:left;font-weight:400}
 th,td{padding:.15rem .6rem .15rem 0;border-bottom:1px solid var(--line);overflow-wrap:anywhere}
 thead th{color:var(--soft)}
-.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.bars{table-layout:fixed}.bars .n{width:4.5rem}.bar{width:40%%}.bar svg{height:10px}
+.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}.bars{table-layout:fixed}.bars .n{width:4.5rem}
+.bar{width:40%%}.bar svg{height:10px}
 .verdict{font-weight:600}.good{color:var(--good)}.bad{color:var(--bad)}
 %s
 """
