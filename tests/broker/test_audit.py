@@ -124,3 +124,19 @@ def test_what_cannot_be_read_is_no_finding(desk: Desk) -> None:
         assert worker.stop() == 0
     status, report, errors = desk.verify("--recompute")
     assert status == 2 and report[0]["summary"]["findings"] == 0 and "no audit record" in errors
+
+
+def test_an_open_transaction_is_waited_for_and_an_aborted_one_is_nothing(desk: Desk) -> None:
+    """`transactions`, killed with outputs sent: their topics end in records that never count."""
+    dying = [sys.executable, str(Path(__file__).with_name("dying_worker.py")), "outputs_sent", "4"]
+    with desk.worker().wait_until_ready() as first:
+        assert first.stop() == 0
+    desk.bus.produce(event_stream(600, 13, desk.keyring))
+    with desk.worker(command=dying, batch_size=40, transaction_timeout_seconds=5) as second:
+        assert second.wait() == -signal.SIGKILL
+    status, report, errors = desk.verify("--recompute")
+    assert status == 0, (report, errors)
+    summary = report[0]["summary"]
+    assert summary["undecided_inputs"] > 0 and summary["audit_records"] > 0
+    sent = sum(len(records) for records in desk.bus.read("audit-log", "read_uncommitted").values())
+    assert sent > summary["audit_records"], "the kill left nothing behind"
