@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from audit_sample import CHAIN, verify
 
-from plangate.wire.policy import load_policy
 from plangate.wire.replay import replay_lines
 
 PIN = {"type": "span_pinned", "span_id": "a", "pin_owner": "o", "pin_reason": "r"}
@@ -91,12 +90,10 @@ def test_the_digest_can_be_made_by_anybody(event: dict[str, Any], facts: dict[st
 
 
 def test_a_decision_cut_to_fit_is_covered_as_it_was_published() -> None:
-    spans = [{"span_id": f"{number:0250d}", "cost_units": 3} for number in range(900)]
+    policy = {"type": "policy_set", "window_id": "w", "policy": {"limits": {"record_bytes": 65536}}}
     entries = [{"span_id": "x" * 200 + str(number), "relevance": 0.1} for number in range(400)]
-    plan = {"type": "plan_proposed", "plan_id": "p", "window_generation": 1, "entries": entries}
-    events = [{"type": "span_appended", "spans": spans}, plan]
-    lines = [json.dumps({**event, "window_id": "w"}).encode() for event in events]
-    policy = load_policy(b'{"limits": {"record_bytes": 65536}}')
-    printed = list(replay_lines(lines, policy))
+    plan = {"type": "plan_proposed", "window_id": "w", "plan_id": "p", "window_generation": 1, "entries": entries}
+    lines = [json.dumps(line).encode() for line in ({"value": policy, "source": "policy_store"}, plan)]
+    printed = list(replay_lines(lines))
     assert any(b'"cut":{"unknown_ids":{' in line for line in printed if b'"plan-decisions"' in line)
     assert verify(printed).kinds == []
