@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from audit_sample import CHAIN, verify
 
+from plangate.wire.policy import load_policy
 from plangate.wire.replay import replay_lines
 
 PIN = {"type": "span_pinned", "span_id": "a", "pin_owner": "o", "pin_reason": "r"}
@@ -90,10 +91,15 @@ def test_the_digest_can_be_made_by_anybody(event: dict[str, Any], facts: dict[st
 
 
 def test_a_decision_cut_to_fit_is_covered_as_it_was_published() -> None:
-    policy = {"type": "policy_set", "window_id": "w", "policy": {"limits": {"record_bytes": 65536}}}
-    entries = [{"span_id": "x" * 200 + str(number), "relevance": 0.1} for number in range(400)]
-    plan = {"type": "plan_proposed", "window_id": "w", "plan_id": "p", "window_generation": 1, "entries": entries}
-    lines = [json.dumps(line).encode() for line in ({"value": policy, "source": "policy_store"}, plan)]
-    printed = list(replay_lines(lines))
-    assert any(b'"cut":{"unknown_ids":{' in line for line in printed if b'"plan-decisions"' in line)
+    """Half a thousand spans that rest on the one that would go: more than a record of this policy holds."""
+    append: dict[str, Any] = {"type": "span_appended", "spans": [{"span_id": "a", "cost_units": 3}]}
+    policy = load_policy(b'{"limits": {"record_bytes": 65536}}')
+    events = [append]
+    for many in range(5):
+        ids = [f"{many}-{number}-{'x' * 200}" for number in range(100)]
+        events.append({**append, "spans": [{"span_id": key, "cost_units": 3, "depends_on": ["a"]} for key in ids]})
+    entries = [{"span_id": "a", "relevance": 0.1}]
+    events.append({"type": "plan_proposed", "plan_id": "p", "window_generation": 6, "entries": entries})
+    printed = list(replay_lines([json.dumps({**event, "window_id": "w"}).encode() for event in events], policy))
+    assert any(b'"cut":{"orphans":{' in line for line in printed if b'"plan-decisions"' in line)
     assert verify(printed).kinds == []
