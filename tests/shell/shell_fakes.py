@@ -34,7 +34,7 @@ class Entry:
     key: bytes | None
     value: bytes | None
     headers: Sequence[tuple[str, bytes]] = ()
-    timestamp: int = 0
+    timestamp: int = 1_700_000_000_000
     control: bool = False
 
 

@@ -5,11 +5,27 @@ from collections.abc import Sequence
 import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
+from plangate.core.reasons import REASONS
 from plangate.wire.engine import Out
 
 _LAG_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300)
 _STREAK_BUCKETS = (1, 2, 3, 5, 10, 20, 50, 100)
 _SIZE_BUCKETS = (1, 5, 10, 50, 100, 500, 1000, 2000, 5000, 10_000)
+
+
+# Every value of a label is there from the start, at 0: a series that begins with its first event has no increase, and
+# an alert on it would miss that one.
+OUTCOMES = ("accepted", "deferred", "refused")
+DEAD_LETTERS = (
+    "too_large", "too_deep", "invalid_utf8", "invalid_json", "not_an_object", "unknown_type", "invalid_field",
+    "over_limit", "null_key", "key_mismatch",
+)  # fmt: skip
+ALERTS = (
+    "acceptance_lapsed", "authority_replayed", "authority_seq_missing", "bad_signature", "event_after_close",
+    "id_conflict", "id_reused", "limit_exceeded", "method_drift", "mixed_accounting", "orphan_at_birth",
+    "orphaned_by_host", "pinned_span_changed", "plans_starving", "policy_rejected", "scope_drift", "sequence_gap",
+    "tainted_pin", "unexpected_confirmation", "unowned_pin", "untrusted_authority", "untrusted_pin", "value_drift",
+)  # fmt: skip
 
 
 class _Output(msgspec.Struct):
@@ -91,6 +107,15 @@ class Metrics:
         self.rebalances = Counter(
             "plangate_rebalances", "Times that the partitions were dealt out anew.", registry=registry
         )
+
+        for counter, words in (
+            (self.decisions, OUTCOMES),
+            (self.reasons, REASONS),
+            (self.dead_letters, DEAD_LETTERS),
+            (self.alerts, ALERTS),
+        ):
+            for word in words:
+                counter.labels(word)
 
     def count(self, outputs: Sequence[Out]) -> int:
         """Count a batch's outputs; the number of decisions among them."""

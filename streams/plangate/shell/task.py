@@ -262,7 +262,8 @@ class PartitionTask:
                 outputs += made
                 size += sum(len(out.value) for out in made)
                 keys[record.key] = None
-                if any(out.topic == "plan-decisions" for out in made):
+                # A producer may leave the time out, which is then -1.
+                if record.timestamp > 0 and any(out.topic == "plan-decisions" for out in made):
                     asked_at.append(record.timestamp)
             now = monotonic()
             if taken >= deps.batch_size or size >= BATCH_BYTES or now - began > BATCH_SECONDS:
