@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .context import Context
 from .events import Span
-from .spans import fingerprint
+from .sameness import fingerprint, keep_as_sent
 from .state import LiveSpan, Pending, Swap
 from .window import Window
 
@@ -82,6 +82,7 @@ def _rename(window: Window, old: str, new: str, *, in_place: bool) -> None:
         live = window.spans.get(r)
         if live is None or old not in live.depends:
             continue
+        keep_as_sent(live)
         live.depends = _swapped(live.depends, old, new, r)
         live.verbatim = _swapped(live.verbatim, old, new, r)
         window.dependents.discard(old, r)
@@ -93,6 +94,7 @@ def _rename(window: Window, old: str, new: str, *, in_place: bool) -> None:
     for y in list(window.paired_by.of(old)):
         live = window.spans.get(y)
         if live is not None:
+            keep_as_sent(live)
             live.pairs = _swapped(live.pairs, old, new, y)
             window.paired_by.discard(old, y)
             window.paired_by.add(new, y)
@@ -133,7 +135,7 @@ def commit_order(window: Window, evicted: list[str]) -> list[str]:
     edges: dict[str, list[str]] = {}
     for key in evicted:
         span = window.spans[key]
-        if (span.depends or key in window.bound) and (found := going.intersection(window.needs(span))):
+        if (span.depends_held or key in window.bound) and (found := going.intersection(window.needs(span))):
             edges[key] = sorted(found, reverse=True)
     if not edges:
         return evicted[::-1]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from .context import Context
 from .events import Span, SpanAppended, SpanEdited, SpansRemoved, SpansUsed, WindowResynced
 from .pending import append_breaks, lapse
-from .spans import add_spans, close_obligations, edges_of, fingerprint, live_span, missing_edges, settle_pins
+from .sameness import as_sent, fingerprint
+from .spans import add_spans, close_obligations, edges_of, live_span, missing_edges, settle_pins
 from .state import LiveSpan
 
 
@@ -24,9 +25,8 @@ def append(ctx: Context, event: SpanAppended) -> None:
         ctx.alert("limit_exceeded", limit="live_spans")
         return
     window.head.seen = True
-    new_ids = {span.span_id for span in new}
     pending = window.head.pending
-    breaks = pending is not None and append_breaks(pending, event, new_ids)
+    breaks = pending is not None and append_breaks(pending, event, {span.span_id for span in new})
     added = add_spans(window, new, signed=ctx.signed)
     ctx.changed("span_appended", [live.id for live in added], append=True)
     _settle(ctx, new, added)
@@ -41,7 +41,7 @@ def _offence(ctx: Context, event: SpanAppended) -> tuple[str, str] | None:
     for span in event.spans:
         key = span.span_id
         live = window.spans.get(key)
-        if key in met or (live is not None and live.sent != fingerprint(span)):
+        if key in met or (live is not None and as_sent(live) != fingerprint(span)):
             return "id_conflict", key
         if live is None and key in window.left:
             return "id_reused", key
@@ -61,11 +61,12 @@ def _settle(ctx: Context, spans: list[Span], added: list[LiveSpan]) -> None:
     if granted:
         ctx.audit("authority")
     for span in spans:
-        _accounting(ctx, span)
+        if span.accounting is not None:
+            _accounting(ctx, span)
 
 
 def _missing_alert(ctx: Context, live: LiveSpan) -> None:
-    if not live.depends and not live.pairs:
+    if not live.depends_held and not live.pairs_held:
         return
     if missing := missing_edges(ctx.window, live):
         rows = []

@@ -35,7 +35,7 @@ class Analysis:
         self._find_citers()
         dependents, paired_by = window.dependents, window.paired_by
         for key, span in self.going.items():
-            if key in dependents or key in paired_by or span.pairs:
+            if key in dependents or key in paired_by or span.pairs_held:
                 self._breaks_by(key)
 
     def _find_citers(self) -> None:

@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from hashlib import blake2b
 from typing import Any
 
-import msgspec
-
 from .events import Span
+from .sameness import fingerprint_to_keep
 from .state import LiveSpan
 from .window import Window
-
-_ENCODER = msgspec.msgpack.Encoder()
 
 
 def edges_of(ids: list[str] | None, own: str) -> tuple[str, ...]:
     """Edges without repetition; a span itself is never its own dependency (contract section 4)."""
     if not ids:
         return ()
+    if len(ids) == 1:
+        return () if ids[0] == own else (ids[0],)
     return tuple(dict.fromkeys(i for i in ids if i != own))
-
-
-def fingerprint(span: Span) -> bytes:
-    """What "the same fields" means for a repeated append: as sent, defaults in, lists as sets (contract section 3)."""
-    lists = (span.depends_on, span.needs_verbatim, span.required_by, span.pairs_with, span.closes, span.derived_from)
-    fields = (
-        span.kind or "other",
-        span.cost_units,
-        span.priority or 0,
-        span.last_used_order,
-        [sorted(set(ids)) if ids else [] for ids in lists],
-        bool(span.needs_prefix),
-        bool(span.open),
-        bool(span.pinned),
-    )
-    return blake2b(_ENCODER.encode(fields), digest_size=16).digest()
 
 
 def live_span(span: Span, place: int, *, signed: bool) -> LiveSpan:
@@ -50,7 +32,7 @@ def live_span(span: Span, place: int, *, signed: bool) -> LiveSpan:
         span.priority or 0,
         place if span.last_used_order is None else span.last_used_order,
         place,
-        fingerprint(span),
+        fingerprint_to_keep(span),
         signed,
         False,
         bool(span.open),
@@ -67,14 +49,17 @@ def add_spans(
     window: Window, spans: Iterable[Span], *, signed: bool, unsigned: frozenset[str] = frozenset()
 ) -> list[LiveSpan]:
     """Link new spans, all of the event being there for each other. ``unsigned``: ids that once were so, and stay so."""
-    added: list[LiveSpan] = []
-    for span in spans:
-        window.head.running += 1
-        added.append(live_span(span, window.head.running, signed=signed and span.span_id not in unsigned))
-    coming = {live.id for live in added}
-    for live in added:
-        if live.required:
+    first = window.head.running + 1
+    added = [
+        live_span(span, place, signed=signed and span.span_id not in unsigned)
+        for place, span in enumerate(spans, first)
+    ]
+    window.head.running += len(added)
+    if any(live.required for live in added):
+        coming = {live.id for live in added}
+        for live in added:
             live.required = tuple(r for r in live.required if r in window.spans or r in coming)
+    for live in added:
         window.link(live)
     return added
 
@@ -107,6 +92,8 @@ def settle_pins(window: Window, spans: Iterable[Span], *, signed: bool) -> tuple
     alerts: list[tuple[str, str]] = []
     granted = False
     for span in spans:
+        if not (span.pinned or window.waiting):
+            continue
         live = window.spans[span.span_id]
         if live.id in window.waiting:
             del window.waiting[live.id]
@@ -127,4 +114,6 @@ def settle_pins(window: Window, spans: Iterable[Span], *, signed: bool) -> tuple
 
 def missing_edges(window: Window, live: LiveSpan) -> list[str]:
     """What a span names in depends_on or pairs_with that is not live."""
+    if live.id not in window.unmet and all(y in window.spans for y in live.pairs):
+        return []
     return sorted({i for i in (*live.depends, *live.pairs) if i not in window.spans})

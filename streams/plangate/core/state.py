@@ -10,17 +10,21 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
+from .events import Kind
+
 Value = TypeVar("Value")
 
 
 class LiveSpan(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     """A span as it stands in the window.
 
-    ``depends`` includes ``verbatim``; ``required`` holds only ids live when declared.
+    ``depends`` includes ``verbatim``; ``required`` holds only ids live when declared. ``sent`` is empty where what was
+    sent can be read off the span (:mod:`.sameness`). Most spans have one dependency and one partner at most, so these
+    two lists are held as a bare id then, which is half of what a tuple takes.
     """
 
     id: str
-    kind: str
+    kind: Kind
     cost: int
     priority: int
     used: int
@@ -30,11 +34,29 @@ class LiveSpan(Struct, array_like=True, forbid_unknown_fields=True, gc=False):
     pinned: bool = False
     open: bool = False
     prefix: bool = False
-    depends: tuple[str, ...] = ()
+    depends_held: str | tuple[str, ...] = ()
     verbatim: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
-    pairs: tuple[str, ...] = ()
+    pairs_held: str | tuple[str, ...] = ()
     derived: tuple[str, ...] = ()
+
+    @property
+    def depends(self) -> tuple[str, ...]:
+        held = self.depends_held
+        return held if isinstance(held, tuple) else (held,)
+
+    @depends.setter
+    def depends(self, ids: tuple[str, ...]) -> None:
+        self.depends_held = ids[0] if len(ids) == 1 else ids
+
+    @property
+    def pairs(self) -> tuple[str, ...]:
+        held = self.pairs_held
+        return held if isinstance(held, tuple) else (held,)
+
+    @pairs.setter
+    def pairs(self, ids: tuple[str, ...]) -> None:
+        self.pairs_held = ids[0] if len(ids) == 1 else ids
 
 
 class Left(Struct, array_like=True, forbid_unknown_fields=True, gc=False):

@@ -13,6 +13,7 @@ from sortedcontainers import SortedList
 
 from .links import Links
 from .policy import Policy
+from .sameness import keep_as_sent
 from .state import Change, Decided, Head, Left, LiveSpan, Tracked
 
 
@@ -56,7 +57,7 @@ class Window:
 
     def partners(self, span: LiveSpan) -> set[str]:
         """Live protocol partners, whichever side declared it."""
-        if not span.pairs and span.id not in self.paired_by:
+        if not span.pairs_held and span.id not in self.paired_by:
             return set()
         found = {y for y in span.pairs if y in self.spans}
         found.update(y for y in self.paired_by.of(span.id) if y in self.spans)
@@ -75,30 +76,41 @@ class Window:
 
     def link(self, span: LiveSpan) -> None:
         """Put a span into the live set and every index. Its id must not be live."""
-        key = span.id
-        self.spans[key] = span
+        key, spans = span.id, self.spans
+        spans[key] = span
         self.cost += span.cost
         self.blocked.clear()
-        for d in span.depends:
-            self.dependents.add(d, key)
-            if d not in self.spans:
-                self.unmet.add(key, d)
-        for d in self.bound.of(key):
-            if d not in self.spans:
-                self.unmet.add(key, d)
+        if span.depends_held:
+            span.depends = depends = self.known(span.depends)
+            for d in depends:
+                self.dependents.add(d, key)
+                if d not in spans:
+                    self.unmet.add(key, d)
+        if key in self.bound:
+            for d in self.bound.of(key):
+                if d not in spans:
+                    self.unmet.add(key, d)
         for r in span.required:
             self.dependents.add(key, r)
             self.bound.add(r, key)
-        for r in self.dependents.of(key):
-            self.unmet.discard(r, key)
-        for y in span.pairs:
-            self.paired_by.add(y, key)
+        if key in self.dependents:
+            for r in self.dependents.of(key):
+                self.unmet.discard(r, key)
+        if span.pairs_held:
+            span.pairs = pairs = self.known(span.pairs)
+            for y in pairs:
+                self.paired_by.add(y, key)
         if span.prefix:
             self.prefixes.add((span.place, key))
         if self.order is not None and not span.pinned:
             self.order.add((span.priority, span.used, key))
         if self.lows is not None:
             self._pair_places(span, add=True)
+
+    def known(self, ids: tuple[str, ...]) -> tuple[str, ...]:
+        """The same ids; those that are live as the very objects that the live spans hold: one text, not two."""
+        spans = self.spans
+        return tuple([spans[i].id if i in spans else i for i in ids])
 
     def unlink(self, span: LiveSpan, *, keep_required: bool = False) -> None:
         """Take a span out of the live set. With ``keep_required`` what required it still depends on it, unmet."""
@@ -162,6 +174,7 @@ class Window:
         self.blocked.clear()
 
     def close_obligation(self, span: LiveSpan) -> None:
+        keep_as_sent(span)
         span.open = False
         self.spans.touch(span.id)
         self.blocked.clear()
@@ -211,4 +224,6 @@ class Window:
                     self.bound.add(r, key)
                     if key not in self.spans:
                         self.unmet.add(r, key)
+        for change in self.changes.values():
+            change.span_ids = self.known(change.span_ids)
         self.spans.dirty = dirty

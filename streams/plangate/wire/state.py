@@ -15,7 +15,8 @@ from ..core.policy import Policy, PolicyError, parse_policy
 from ..core.state import Change, Decided, Head, Left, LiveSpan
 from ..core.window import Window
 
-VERSION = 1
+#: 2: single edges are bare ids, and a fingerprint may be absent; both readable as they were in 1
+VERSION = 2
 Items = dict[str, list[tuple[str, Any]]]
 _TYPES: dict[str, Any] = {
     "spans": LiveSpan, "left": Left, "decisions": Decided, "event_ids": int, "signed_event_ids": int, "authority": int,
