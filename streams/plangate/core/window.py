@@ -216,6 +216,8 @@ class Window:
         self.reset_indexes()
         self.spans.clear()
         for span in held.values():
+            if span.used == span.place:
+                span.used = span.place  # one number in memory, not two
             self.link(span)
         for key, gone in self.left.items():
             for r in gone.required:
