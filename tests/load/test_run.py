@@ -76,7 +76,7 @@ def test_what_is_no_decision_is_counted_and_passed_over() -> None:
 
 
 def test_a_ramp_raises_the_rate() -> None:
-    done = run(MemoryBus(), seconds=0.5, records=0, rate=100, ramp_factor=2, ramp_step=0.1)
+    done = run(MemoryBus(), records=300, rate=100, ramp_factor=2, ramp_step=0.1)
     assert done.ramp is not None
     assert [rate for rate, _ in done.ramp.steps][:2] == [100, 200]
     assert report(done, {})["ramp"]["steps"]

@@ -97,7 +97,7 @@ async def _load(settings: Settings, scripts: Any, given: dict[str, Any]) -> Any:
         ramp_factor=given["ramp"],
         ramp_step=given["ramp_step"],
         drain=given["drain"],
-        sample=max(1.0, given["duration"] / 600),
+        sample=max(1.0, given["duration"] / 300),
         workers=given["workers"],
     )
     bus = Bus(settings)
