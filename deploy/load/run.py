@@ -93,7 +93,7 @@ class Cluster:
                 self.compose("up", "-d", "--no-recreate", "--no-deps", "--scale", f"worker={more}", "worker")
                 return f"worker added: {more} now"
             if action == "restart-broker":
-                self.compose("restart", "kafka")
+                self.compose("restart", "--timeout", "20", "kafka")
                 return "broker restarted"
             if not workers:
                 raise Failure(f"{action}: no worker left")

@@ -9,6 +9,17 @@ from pathlib import Path
 from worker_process import WorkerProcess
 
 TRANSCRIPTS = Path(__file__).parents[1] / "data" / "transcripts" / "openai-chat"
+COMPOSE = Path(__file__).parents[2] / "deploy" / "load" / "compose.yml"
+
+
+def test_compose_takes_the_load_tests_file(engine: None) -> None:
+    docker = not subprocess.run(["docker", "compose", "version"], capture_output=True).returncode
+    command = [*(["docker", "compose"] if docker else ["docker-compose"]), "-f", str(COMPOSE)]
+    done = subprocess.run([*command, "--profile", "prometheus", "--profile", "load", "config"], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    told = done.stdout.decode()
+    assert all(f"\n  {service}:\n" in told for service in ("kafka", "worker", "load", "prometheus"))
+    assert "127.0.0.1" in told
 
 
 def test_every_proposal_is_answered_though_a_worker_leaves(kafka: str, tmp_path: Path) -> None:
