@@ -79,6 +79,11 @@ class Cluster:
         arguments = [*self._command, *run, *command, *options]
         return subprocess.Popen(arguments, env=self._environment, start_new_session=True)
 
+    def loading(self) -> bool:
+        """Whether the generator has begun to send."""
+        shown = subprocess.run(["docker", "logs", f"{self.project}-generator"], capture_output=True)
+        return b" sent " in shown.stdout + shown.stderr
+
     def stop_load(self) -> None:
         """Ask the generator to stop and to write its report."""
         with contextlib.suppress(Failure):
@@ -164,6 +169,9 @@ def _watch(cluster: Cluster, notes: Notes, over: threading.Event) -> None:
 
 
 def _play(cluster: Cluster, notes: Notes, actions: list[tuple[float, str]], over: threading.Event) -> None:
+    while not cluster.loading():
+        if over.wait(1):
+            return
     start = time.monotonic()
     for at, action in sorted(actions):
         if over.wait(max(0.0, start + at - time.monotonic())):

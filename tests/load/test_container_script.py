@@ -46,6 +46,9 @@ def test_what_it_notes_the_report_reads(script: ModuleType, tmp_path: Path) -> N
 
 def test_failed_actions_are_noted_and_end_nothing(script: ModuleType, tmp_path: Path) -> None:
     class Cluster:
+        def loading(self) -> bool:
+            return True
+
         def act(self, action: str) -> str:
             if action == "remove":
                 raise script.Failure("no worker left")
