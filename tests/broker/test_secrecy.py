@@ -168,7 +168,7 @@ def test_no_canary_leaves(
     seen["log of a crash"] = worker.log.read_bytes()
     assert b"ValueError" in seen["log of a crash"] and b"_decide" in seen["log of a crash"]
     with WorkerProcess(tmp_path, **given, security_protocol="SASL_PLAINTEXT") as worker:
-        assert worker.wait() == 69
+        assert worker.wait() == 78
     seen["log without access"] = worker.log.read_bytes()
 
     for topic in [*OUTPUTS, CHANGELOG]:

@@ -21,6 +21,7 @@ from aiokafka.errors import (
     ConsumerStoppedError,
     IllegalGenerationError,
     IllegalStateError,
+    NoOffsetForPartitionError,
     OffsetOutOfRangeError,
     RebalanceInProgressError,
     UnknownMemberIdError,
@@ -101,6 +102,8 @@ class Consumer(driver.Consumer):
         next_offsets = self._thread.next_offsets
         try:
             fetched = await consumer.getmany(*wanted, timeout_ms=int(FETCH_SECONDS * 1000))
+        except NoOffsetForPartitionError:
+            return []  # asked before a rebalance, and partitions came back to which their tasks have yet to seek
         except OffsetOutOfRangeError as error:
             places = [place for place in error.args[0] if place in next_offsets]
             firsts, ends = await consumer.beginning_offsets(places), await consumer.end_offsets(places)
