@@ -57,7 +57,8 @@ def run(tiny: bool) -> list[Row]:
             windows, size = 2, 500
         for how in ("live", "recovered"):
             found = Spread.of([bytes_per_span(windows, size, how) for _ in range(1 if tiny else 2)])
-            what = f"bytes per live span (ids of 24 characters, 1.5 edges), {windows:,} windows of {size:,} ({how})"
+            what = f"bytes per live span, {windows:,} windows of {size:,} ({how})"
             goal = GOAL if (windows, size) == SHAPES[0] else None
-            rows.append(Row("memory", what, found, f"as the system counts; {found.middle * windows * size / 2**20:.0f} MiB in all", goal))
+            beside = f"{found.middle * windows * size / 2**20:.0f} MiB in all; ids of 24 characters, 1.5 edges each"
+            rows.append(Row("memory", what, found, beside, goal))
     return rows
