@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from model import Model
-from model_gate import approved, merged
+from model_gate import approved, merged, unscorable
 from model_trial import Trial, orphans
-from model_window import Json
+from model_window import Json, Window
 from sim_events import Made
 
 
@@ -26,6 +26,8 @@ def wrong_accept(model: Model, made: Made, accept: Json) -> tuple[str, str] | No
     asked = plan.get("window_generation", window.generation)
     if asked != window.generation or accept["window_generation"] != window.generation:
         return "stale accept", f"of generation {asked} at generation {window.generation}"
+    if window.gap or window.closed:
+        return "accepted in doubt", "in a window that lost events, or is closed"
     budgeted = [{"span_id": s, "relevance": 0.0, "disposition": "evict"} for s in accept["evicted_ids"]]
     entries = merged(window, {"entries": budgeted} | plan)
     if entries is None:
@@ -40,6 +42,10 @@ def wrong_accept(model: Model, made: Made, accept: Json) -> tuple[str, str] | No
         compressed=compressed,
         replacements=tuple(replacements[one["replacement_id"]] for one in accept["compressed"]),
     )
+    if pending := [s for s in sorted(trial.going & set(window.live)) if window.live[s].open and not trial.in_place(s)]:
+        return "accepted in doubt", f"ends open obligations: {pending}"
+    if unproven := [s for s in trial.keeps() if unscorable(entries[s]["cites"], accept["scorer"])]:
+        return "accepted in doubt", f"keeps scores that nobody can recompute: {unproven}"
     if missing := trial.going - set(window.live):
         return "unlogged event", f"removes what is not live: {sorted(missing)}"
     if pinned := [s for s in sorted(trial.going) if window.live[s].pinned and not approved(trial, s)]:
@@ -47,4 +53,19 @@ def wrong_accept(model: Model, made: Made, accept: Json) -> tuple[str, str] | No
     listed, _ = orphans(trial)
     if listed:
         return "orphan accept", f"leaves {[one['span_id'] for one in listed]}"
+    return None
+
+
+def wrong_answer(window: Window | None, answer: Json, repeated: bool) -> tuple[str, str] | None:
+    """The same for any decision; `window` is the model's after the event."""
+    live = answer.get("live_generation", answer.get("window_generation"))
+    if live is not None and (window is None or live > window.generation):
+        return "unlogged event", f"it knows generation {live}"
+    if repeated or window is None or not window.opened:
+        return None
+    forged = [s for s in answer.get("pinned_ids", ()) if s not in window.live or not window.live[s].pinned]
+    if forged:
+        return "forged authority", f"pinned by nobody who may: {forged}"
+    if answer["policy_version"] != window.policy["policy_version"]:
+        return "forged authority", f"decided under {answer['policy_version']}"
     return None

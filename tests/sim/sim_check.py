@@ -10,7 +10,7 @@ from typing import NamedTuple
 from model import Model
 from model_compare import difference, of_product
 from model_window import Json
-from sim_accepts import wrong_accept
+from sim_accepts import wrong_accept, wrong_answer
 from sim_broker import CHANGELOG, INPUT
 from sim_events import CANARY, Made
 from sim_log import Entry
@@ -22,6 +22,7 @@ from plangate.wire.engine import Engine, Out, Record
 
 CHECKS = (
     "lost", "conflicting", "double accept", "fabricated", "stale accept", "orphan accept", "pin violated",
+    "accepted in doubt", "forged authority",
     "generations out of order", "torn window", "unlogged event", "leak", "stuck", "unlike the engine",
     "unlike the model", "repeated",
 )  # fmt: skip
@@ -156,7 +157,7 @@ def _against_model(world: World, partition: int, outputs: list[Told]) -> Iterato
             answers[one.cause[1]].append(one)
             if one.value["type"] == "plan_accepted" and not one.repeats_a_decision:
                 accepts[one.cause[1]].append(one)
-    model, newest = Model(world.policy), {}
+    model, newest, given = Model(world.policy), {}, {}
     offsets = set()
     for entry, made in world.input(partition):
         offsets.add(entry.offset)
@@ -172,11 +173,14 @@ def _against_model(world: World, partition: int, outputs: list[Told]) -> Iterato
             )
         if not decided and answers[entry.offset]:
             yield Finding("fabricated", f"partition {partition} offset {entry.offset}: a decision nobody asked for")
+        for record, one in zip(decided, answers[entry.offset], strict=False):
+            key = record["window"], record["plan_id"], record["type"], record["source"]["offset"]
+            if given.setdefault(key, one.entry.value) != one.entry.value:
+                yield Finding("conflicting", f"{key}: another answer at partition {partition} offset {entry.offset}")
         for one in answers[entry.offset]:
             window = model.windows.get((one.entry.key or b"").decode())
-            live = one.value.get("live_generation", one.value.get("window_generation"))
-            if live is not None and (window is None or live > window.generation):
-                yield Finding("unlogged event", f"partition {partition} offset {entry.offset}: generation {live}")
+            if (wrong := wrong_answer(window, one.value, one.repeats_a_decision)) is not None:
+                yield Finding(wrong[0], f"partition {partition} offset {entry.offset}: {wrong[1]}")
     for offset in sorted(set(answers) - offsets):
         yield Finding("unlogged event", f"partition {partition} offset {offset}: a decision on a record not in the log")
     for record in model.records:

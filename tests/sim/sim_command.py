@@ -6,6 +6,7 @@ import argparse
 
 from sim_check import check
 from sim_fleet import main as run_many
+from sim_mutants import table
 from sim_world import World
 
 
@@ -15,8 +16,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("seed", type=int, nargs="?", help="run this seed alone and show what happened in it")
     parser.add_argument("--seeds", type=int, default=3000, help="how many seeds to run, from --first on")
     parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--mutants", action="store_true", help="break the product on purpose and show what catches it")
     chosen = parser.parse_args(arguments)
-    return run_many(chosen.first, chosen.seeds) if chosen.seed is None else show(chosen.seed)
+    if chosen.seed is not None:
+        return show(chosen.seed)
+    return run_many(chosen.first, chosen.seeds) | (break_all() if chosen.mutants else 0)
+
+
+def break_all() -> int:
+    """The table of mutants; status 1 if one is not caught."""
+    print()
+    missed = 0
+    for line in table():
+        print(line, flush=True)
+        missed += "NOT CAUGHT" in line
+    return min(missed, 1)
 
 
 def show(seed: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from model import TRUSTED, Model
 from model_streams import Stream
 from model_window import Json
+from model_wire import AUTHORITY
 from sim_log import Headers
 from wirekit import KEYS, RING, raw, sign
 
@@ -90,6 +91,8 @@ def grow(rng: Random, policy: Json, length: int, prefix: str) -> list[Made]:
         source = None if "type" in top else top["source"]
         event = top if "type" in top else top["value"]
         event["window_id"] = prefix + event["window_id"]
+        if source is None and event["type"] in AUTHORITY and rng.random() < 0.7:
+            source = "tool_output"  # signed, but by a key without authority
         made.append(_salted(rng, event, source, sequences))
         if rng.random() < 0.06:
             made.append(_poison(rng, event))

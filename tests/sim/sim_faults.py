@@ -10,14 +10,11 @@ STEPS = {
     "transactions": ("stepped", "begun", "outputs_sent", "changes_sent", "offsets_sent", "committed"),
     "acknowledgements": ("stepped", "begun", "outputs_sent", "changes_sent", "committed"),
 }
+# Steps and requests of a take-over, in their order.
 TAKE_OVER = (
-    "start of the producer",
-    "committed offset",
-    "start of the recovery",
-    "end offset",
-    "first offset",
-    "changelog fetch",
-)
+    "assigned", "start of the producer", "shut_out", "committed offset", "start of the recovery", "end offset",
+    "first offset", "changelog fetch", "recovering", "recovered",
+)  # fmt: skip
 SENDING = {
     "transactions": ("outputs", "changes", "offsets", "commit"),
     "acknowledgements": ("outputs", "changes", "offset"),
@@ -44,6 +41,7 @@ class Plan:
     gives_up: float = 0.3
     truncates: float = 0.2
     drops: float = 0.0
+    pauses: tuple[float, ...] = PAUSE_SECONDS
     jumps: bool = False
     slow_cpu: bool = False
 
@@ -57,7 +55,7 @@ def strata() -> dict[str, Callable[[Plan, Random], None]]:
             plan.guarantee = guarantee or plan.guarantee
             if step in TAKE_OVER:  # of a partition that somebody had before
                 plan.triggers[0, "committed", rng.randint(0, 2)] = "crash"
-                plan.triggers[0, step, 0 if step == "changelog fetch" else 1] = what
+                plan.triggers[0, step, 0 if step in ("changelog fetch", "recovering") else 1] = what
                 plan.triggers[1, step, 0] = what
             else:
                 plan.triggers[0, step, rng.randint(0, 2)] = what
@@ -100,11 +98,14 @@ def strata() -> dict[str, Callable[[Plan, Random], None]]:
         "compaction again": _compaction,
         "chunks and banks": _chunks,
         "joins and leaves": _joins,
+        "crash at revoked": _revoked,
         "storm": _storm,
         "storm again": _storm,
         "crash anywhere": _anywhere,
         "crash anywhere again": _anywhere,
         "zombie among many": _zombies,
+        "zombie wakes in a take-over": _waking,
+        "zombie wakes in a take-over again": _waking,
     }
     return found
 
@@ -156,6 +157,12 @@ def _joins(plan: Plan, rng: Random) -> None:
         plan.times.append((rng.uniform(0.01, 0.3), rng.choice(("leave", "leave", "rebalance")), rng.randrange(3)))
 
 
+def _revoked(plan: Plan, rng: Random) -> None:
+    plan.hosts = 2
+    plan.triggers[0, "revoked", 0] = plan.triggers[1, "revoked", 0] = "crash"
+    plan.triggers[0, rng.choice(STEPS[plan.guarantee]), rng.randint(0, 2)] = "rebalance"
+
+
 def _storm(plan: Plan, rng: Random) -> None:
     plan.hosts = rng.choice((2, 3))
     for request in (*SENDING[plan.guarantee], *TAKE_OVER):
@@ -177,6 +184,14 @@ def _zombies(plan: Plan, rng: Random) -> None:
     plan.hosts = 3
     for host in range(2):
         plan.triggers[host, rng.choice(STEPS[plan.guarantee]), rng.randint(0, 2)] = "pause"
+
+
+def _waking(plan: Plan, rng: Random) -> None:
+    plan.guarantee, plan.hosts, plan.partitions = "transactions", 2, 1
+    plan.triggers[0, rng.choice(("offsets_sent", "changes_sent")), rng.randint(0, 2)] = "pause"
+    plan.pauses = (0.13, 0.14, 0.15, 0.16, 0.17, 0.18)
+    for request in TAKE_OVER:
+        plan.rates[request] = {"slow": 0.5}
 
 
 STRATA = strata()

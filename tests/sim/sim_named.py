@@ -42,6 +42,7 @@ def named() -> list[str]:
     for guarantee, steps in STEPS.items():
         found += [f"{what} at {guarantee}: {step}" for what in ("crash", "pause", "rebalance") for step in steps]
     found += [f"{what} in take-over: {request}" for what in ("crash", "rebalance") for request in TAKE_OVER]
+    found.append("crash when: revoked")
     fates = ("answer lost", "request lost", "refused", "doubled")
     found += [f"{fate}: {what}" for fate in fates for what in sorted({*sum(SENDING.values(), ())})]
     found += ["slow: changes", "slow: outputs", "slow: changelog fetch", "refused: changelog fetch"]

@@ -19,7 +19,7 @@ from sim_agents import send
 from sim_broker import CHANGELOG, INPUT, Broker
 from sim_clients import Network
 from sim_events import Made, keyring
-from sim_faults import PAUSE_SECONDS, TAKE_OVER, Faults, Plan, plan_for
+from sim_faults import TAKE_OVER, Faults, Plan, plan_for
 from sim_log import Entry, Place
 from sim_loop import Killed, Loop, Process
 from sim_recovered import Recovered, seen_in_log, taken
@@ -41,6 +41,7 @@ class World:
 
     seed: int
     trace: Callable[[str], None] | None = None
+    breaking: Callable[[], None] = lambda: None  # breaks the product while the world runs
     notes: dict[str, int] = field(default_factory=dict)
     logged: list[str] = field(default_factory=list)
     recovered: list[Recovered] = field(default_factory=list)
@@ -118,7 +119,8 @@ class World:
         what = self.plan.triggers.get((host, step, count))
         if what is None or self.faults.calm or process.dead:
             return
-        self.note(f"{what} in take-over: {step}" if step in TAKE_OVER else f"{what} at {self.plan.guarantee}: {step}")
+        when = "in take-over" if step in TAKE_OVER else f"at {self.plan.guarantee}" if step != "revoked" else "when"
+        self.note(f"{what} {when}: {step}")
         if what == "crash":
             self.die(host, process, f"crash at {step}")
             raise Killed
@@ -146,7 +148,7 @@ class World:
         elif what == "pause":
             self.note("process stopped (SIGSTOP)")
             worker.process.paused = True
-            self.loop.after(self.rng.choice(PAUSE_SECONDS), self.wake, worker.process)
+            self.loop.after(self.rng.choice(self.plan.pauses), self.wake, worker.process)
 
     def wake(self, process: Process) -> None:
         if process.paused:
@@ -165,7 +167,7 @@ class World:
     def watch(self, process: Process, partition: int, windows: WindowStore, kept: bool, recovery: Recovery) -> None:
         log = self.broker.logs[Place(CHANGELOG, partition)]
         worker = self.workers[int(process.name[1])]
-        committed = worker.source.told[partition]
+        committed = worker.source.told.get(partition)
         if not kept and worker.reused(partition):
             self.note("recovery: kept windows were not the newest")
         for situation in seen_in_log(log, windows, kept, recovery, committed):
@@ -178,6 +180,7 @@ class World:
     def run(self) -> World:
         """Faults, then calm. `stuck` says what was not decided by then."""
         with _played(self):
+            self.breaking()
             self.loop.spawn(Process("agent"), send(self))
             self.loop.after(0, self.start, 0)
             for when, what, host in self.plan.times:
