@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
+import traceback
 from importlib import import_module
 from importlib.metadata import version
+from types import TracebackType
 
 import click
 
@@ -33,3 +36,12 @@ class _Verbs(click.Group):
 @click.version_option(version("plangate"), prog_name="plangate")
 def cli() -> None:
     """The gate between a plan to prune a context window and its commit."""
+    sys.excepthook = _tell_without_text
+
+
+def _tell_without_text(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Where a defect of ours showed, and its type. Its text may repeat the input (contract section 7)."""
+    places = [f"  {frame.filename}:{frame.lineno} {frame.name}" for frame in traceback.extract_tb(trace)]
+    sys.stderr.write(
+        "\n".join([f"plangate: {kind.__name__}, a defect of ours; please report it with these lines:", *places, ""])
+    )
