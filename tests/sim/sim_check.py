@@ -211,7 +211,8 @@ def _against_engine(
 ) -> Iterator[Finding]:
     """The outputs are those of one engine over the log, and every take-over found the state of a log prefix."""
     engine, windows = Engine(world.engine.policy, world.engine.keyring), {}
-    states: dict[str, dict[int, State]] = defaultdict(dict)
+    states: dict[str, dict[int, State | None]] = defaultdict(dict)
+    recovered = {(name, at) for one in world.recovered for name, (at, _) in one.windows.items()}
     wanted: dict[tuple[str, tuple[int, int, int]], Out] = {}
     for entry, _ in world.input(partition):
         record = Record(INPUT, partition, entry.offset, entry.key, entry.value, entry.headers)
@@ -221,7 +222,8 @@ def _against_engine(
         name = (entry.key or b"").decode(errors="replace")
         window: Window | None = windows.get(name)
         if window is not None and window.head.last_offset == entry.offset:
-            states[name][entry.offset] = state_of(window)
+            found = (name, entry.offset) in recovered
+            states[name][entry.offset] = state_of(window) if found else None
     for name in sorted(wanted.keys() - told.keys()):
         yield Finding("lost", f"{name} was never published: {wanted[name].value!r}")
     for name in sorted(told.keys() - wanted.keys()):
@@ -233,7 +235,7 @@ def _against_engine(
     yield from _torn(world, partition, states)
 
 
-def _torn(world: World, partition: int, states: dict[str, dict[int, State]]) -> Iterator[Finding]:
+def _torn(world: World, partition: int, states: dict[str, dict[int, State | None]]) -> Iterator[Finding]:
     for recovered in world.recovered:
         if recovered.partition != partition:
             continue

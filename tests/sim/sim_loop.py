@@ -118,11 +118,11 @@ class Loop(asyncio.AbstractEventLoop):
         """Run handles until `done` holds (True), or `limit` of them were run or none is left (False)."""
         asyncio._set_running_loop(self)
         try:
-            for _ in range(limit):
-                if done():
+            for number in range(limit):
+                if number % 8 == 0 and done():
                     return True
                 if not self._ready and not self._wait():
-                    return False
+                    break
                 self._run_one(self._ready.popleft())
             return done()
         finally:

@@ -170,7 +170,7 @@ class World:
         committed = worker.source.told.get(partition)
         if not kept and worker.reused(partition):
             self.note("recovery: kept windows were not the newest")
-        for situation in seen_in_log(log, windows, kept, recovery, committed):
+        for situation in sorted(seen_in_log(log, windows, kept, recovery, committed)):
             self.note(f"recovery: {situation}")
         self.say(process, f"recovered partition {partition}: {len(windows.windows)} windows")
         self.recovered.append(taken(partition, windows, kept, committed or 0))

@@ -28,11 +28,11 @@ def test_a_seed_is_the_same_under_every_hash_seed() -> None:
     outputs = set()
     for hash_seed in ("0", "1", "2"):
         environment = os.environ | {"PYTHONHASHSEED": hash_seed}
-        command = [sys.executable, "-m", "tests.sim", "77"]
+        command = [sys.executable, "-m", "tests.sim", "21"]
         ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         outputs.add(ran.stdout)
     assert len(outputs) == 1
-    assert "seed 77: 0 findings" in outputs.pop()
+    assert "seed 21: 0 findings" in outputs.pop()
 
 
 def test_a_seed_twice_in_one_process_is_the_same() -> None:
