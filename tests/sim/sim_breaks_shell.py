@@ -46,6 +46,14 @@ def offset_apart(publish: Any_) -> Any_:
     return instead
 
 
+def own_id(start: Any_) -> Any_:
+    async def instead(self: Any) -> None:
+        self._id = self._id and f"{self._id}-{self._network.name}"
+        await start(self)
+
+    return instead
+
+
 def state_first(_: Any) -> Any_:
     async def publish(self: Any, outputs: Any, changes: Any, next_offset: int) -> int | None:
         self._probe("begun")

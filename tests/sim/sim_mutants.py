@@ -16,6 +16,7 @@ from unittest.mock import patch
 import sim_breaks as breaks
 import sim_breaks_shell as shell_breaks
 from sim_check import check
+from sim_clients import SimProducer
 from sim_faults import plan_for
 from sim_world import World
 
@@ -64,6 +65,8 @@ MUTANTS = (
        (task, "touched", shell_breaks.without_decisions), seeds="crash"),
     _m(87, 1, "a fetch that was dropped on its way goes unnoticed", "lost",
        (task.PartitionTask, "feed", shell_breaks.any_fetch), seeds="dropped fetches"),
+    _m(10, 1, "each process has a transactional id of its own: nobody is shut out", "repeated",
+       (SimProducer, "start", shell_breaks.own_id), seeds="pause at transactions"),
     _m(42, 2, "a commit is no new generation", "double accept", (context.Context, "changed", breaks.commit_unseen)),
     _m(37, 2, "a plan is judged though another acceptance is pending", "double accept",
        (gate, "decide", breaks.nothing_pending)),
