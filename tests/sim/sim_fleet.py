@@ -65,6 +65,8 @@ def run_seeds(first: int, count: int, processes: int = 0) -> Result:
     with context.Pool(processes) as pool:
         for part in pool.imap(run_share, shares):
             result.add(part)
+            if result.count % 5_000 == 0:
+                print(f"{result.count} seeds, {len(result.findings)} findings", file=sys.stderr, flush=True)
     return result
 
 
