@@ -10,7 +10,7 @@ ARGS    ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench test test-quick test-containers sim sim-long lint format schemas lock clean
+.PHONY: help install demo bench test test-quick test-containers chaos sim sim-long lint format schemas lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ sim: install ## Simulate 3,000 seeds of faults, break the gate on purpose, print
 
 sim-long: install ## The same with 100,000 seeds
 	$(BIN)/python -m tests.sim --seeds 100000 $(ARGS)
+
+chaos: install ## Faults on a real broker in the large dose (20 minutes or more); needs Docker
+	CHAOS_ROUNDS=$${CHAOS_ROUNDS:-7} $(PYTEST) tests/broker/test_chaos_*.py --junitxml=$(RESULTS)/chaos.xml $(ARGS)
 
 lint: install ## Check style and formatting
 	$(BIN)/ruff check streams tests bench deploy

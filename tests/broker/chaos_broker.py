@@ -24,6 +24,16 @@ class FaultyKafka(ApacheKafka):
         """How often the broker came up."""
         return self.get_wrapped_container().logs().count(STARTED)
 
+    def transactions_without_markers(self, prefix: str) -> int:
+        """How many transactions it called complete without marking their end in any partition.
+
+        It happens to those that were being committed when it was killed, if it comes back as the only broker: it then
+        takes partitions that have no leader yet for deleted ones. Their records show when the same producer's next
+        transaction ends.
+        """
+        lines = self.get_wrapped_container().logs().decode(errors="replace").splitlines()
+        return sum("likely deleted already and hence can be skipped" in line and prefix in line for line in lines)
+
     def bounce(self, kill: bool, away_seconds: float) -> int:
         """Stop the broker cleanly or kill it, leave it away, start it again. The status it ended with (killed: 137)."""
         container, before = self.get_wrapped_container(), self.starts()

@@ -17,6 +17,8 @@ from plangate.wire.engine import Out
 from plangate.wire.topics import INPUT
 
 TICK_SECONDS = 0.05
+# A broker may be away for so long without a record of the load being given up.
+OUTAGE_SECONDS = 600
 # Keyed by window like the input, so that their partitions are those of the input.
 BESIDE_INPUT = ("plan-decisions", "audit-log", "window-status", "window-diagnostics", "window-alerts")
 
@@ -51,12 +53,16 @@ class _Background(threading.Thread):
     @abstractmethod
     async def work(self) -> None: ...
 
+    def check(self) -> None:
+        """Raises what ended it, if something did."""
+        if self._error is not None:
+            raise self._error
+
     def finish(self, seconds: float = 120.0) -> None:
         self.ending.set()
         self.join(seconds)
         assert not self.is_alive(), f"{type(self).__name__} does not end"
-        if self._error is not None:
-            raise self._error
+        self.check()
 
 
 class Load(_Background):
@@ -69,7 +75,10 @@ class Load(_Background):
 
     async def work(self) -> None:
         producer = AIOKafkaProducer(
-            bootstrap_servers=self._bus.kafka, enable_idempotence=True, request_timeout_ms=90_000, linger_ms=2
+            bootstrap_servers=self._bus.kafka,
+            enable_idempotence=True,
+            request_timeout_ms=OUTAGE_SECONDS * 1000,
+            linger_ms=2,
         )
         await producer.start()
         sent, number, began = [], 0, time.monotonic()

@@ -5,7 +5,9 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -33,8 +35,21 @@ SESSION_SECONDS = 3
 STUCK_SECONDS = 90.0
 
 
+def with_both_guarantees(scenario: Callable[[Path, str], None], folder: Path) -> None:
+    """Run `scenario` with each guarantee, both at the same time: most of it is waiting."""
+    with ThreadPoolExecutor() as pool:
+        jobs = []
+        for guarantee in GUARANTEES:
+            (folder / guarantee).mkdir()
+            jobs.append(pool.submit(scenario, folder / guarantee, guarantee))
+    for job in jobs:
+        job.result()
+
+
 class ChaosWorker(WorkerProcess):
     """A worker whose log is read while it runs."""
+
+    instance_id = ""
 
     def lines(self, event: str) -> list[dict[str, Any]]:
         found = []
@@ -74,8 +89,11 @@ class Run:
         self.keyring = write_keyring(folder)
         self.settings = settings
         self.workers: list[ChaosWorker] = []
+        self.gone: list[ChaosWorker] = []  # ended, and started again
+        self.ends: Counter[int] = Counter()  # their statuses
+        self._supervised = False
         self.seconds: list[float] = []  # to take over
-        self.load: Load
+        self.load: Load | None = None
         self.reader: Reader
         self._items = event_stream(10**9, seed, self.keyring, WINDOWS)
 
@@ -85,7 +103,7 @@ class Run:
     def __exit__(self, *_: object) -> None:
         for worker in self.workers:
             worker.__exit__()
-        for thread in (getattr(self, "load", None), getattr(self, "reader", None)):
+        for thread in (self.load, getattr(self, "reader", None)):
             if thread is not None:
                 thread.ending.set()
 
@@ -105,8 +123,10 @@ class Run:
             **settings,
         }
         command = [sys.executable, str(DYING), *dying] if dying else WORKER
-        self.workers.append(ChaosWorker(self.folder, command, **given))
-        return self.workers[-1]
+        worker = ChaosWorker(self.folder, command, **given)
+        worker.instance_id = given.get("instance_id", "")
+        self.workers.append(worker)
+        return worker
 
     def begin(self, *dying: str, **settings: Any) -> ChaosWorker:
         """The first worker, which makes the topics; then the reader and the load."""
@@ -122,6 +142,10 @@ class Run:
         arrived: dict[int, float | None] = {}
 
         def answered() -> bool:
+            self._start_again()
+            self.reader.check()
+            if self.load is not None:
+                self.load.check()
             for partition in LOADED:
                 if arrived.get(partition) is None:
                     arrived[partition] = self.reader.answered(partition, since)
@@ -129,6 +153,17 @@ class Run:
 
         wait_for(answered, STUCK_SECONDS)
         return max(value for value in arrived.values() if value is not None) - since
+
+    def supervise(self) -> None:
+        """From now on a worker that has ended is started again while the run waits."""
+        self._supervised = True
+
+    def _start_again(self) -> None:
+        for worker in [worker for worker in self.workers if worker.dead] if self._supervised else ():
+            self.ends[worker.wait()] += 1
+            self.workers.remove(worker)
+            self.gone.append(worker)
+            self.worker(instance_id=worker.instance_id)
 
     def fault_done(self, at: float, ended: float | None = None) -> None:
         """Wait until all partitions are answered by others, and note how long that took.
@@ -140,14 +175,15 @@ class Run:
 
     def finish(self) -> Verdict:
         """End the load, let the workers decide the rest and stop them, read on to the end, and judge."""
-        self.load.finish()
-        wait_for(lambda: self.bus.decided("plangate"), STUCK_SECONDS)
+        if self.load is not None:
+            self.load.finish()
+        wait_for(lambda: self._start_again() or self.bus.decided("plangate"), STUCK_SECONDS)
         for worker in self.workers:
             if not worker.dead:
                 assert worker.stop() == 0, worker.log.read_text()
         self.reader.finish()
         log = self.bus.read("window-events")
-        for partition, offsets in self.load.acknowledged.items():
+        for partition, offsets in self.load.acknowledged.items() if self.load is not None else ():
             missing = set(offsets) - {record.offset for record in log[partition]}
             assert not missing, f"the broker lost {len(missing)} acknowledged records: no fault of a worker's"
         after = {place: records for topic in OUTPUTS for place, records in self._after(topic)}
@@ -163,5 +199,5 @@ class Run:
 
     def repeats_bound(self, partition: int) -> int:
         """The most input records of a partition that may come again: a batch for each take-over but the first."""
-        taken = sum(worker.take_overs().count(partition) for worker in self.workers)
+        taken = sum(worker.take_overs().count(partition) for worker in self.workers + self.gone)
         return max(0, taken - 1) * BATCH_SIZE

@@ -1,5 +1,6 @@
 """A real Kafka for the tests of this folder. They are skipped only where no Docker engine answers."""
 
+import logging
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,6 +49,7 @@ def chaos_kafka(engine: None) -> Iterator[FaultyKafka]:
     """A broker of its own, which chaos runs may stop and kill."""
     if reason := fetch_image(KAFKA_IMAGE):
         pytest.fail(reason)
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # clients of a broker that is away say so all the time
     with FaultyKafka() as container:
         yield container
 

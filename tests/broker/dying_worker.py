@@ -1,7 +1,8 @@
 """A worker that ends where told.
 
 `STEP N`: killed at the N-th time it comes to that step. `STEP signal`: at the first time after SIGUSR1.
-`STEP pause`: the same, but it stops itself there with SIGSTOP, once. `defect TEXT`: defective.
+`STEP pause`: the same, but it stops itself there with SIGSTOP, once. `STEP WHEN DEFECT`: with a defect of
+`broken_worker`. `defect TEXT`: can't decide anything.
 
 Steps are those of `plangate.shell.publish.Probe`, and `outputs_torn`, `changes_torn`: the first half of a batch's
 outputs or changelog records is with the broker, the rest is not; patches are cut into small chunks for that.
@@ -15,6 +16,8 @@ import sys
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import count
+
+from broken_worker import break_worker
 
 from plangate.shell import process, publish, store
 from plangate.shell.logs import configure_logs
@@ -56,12 +59,14 @@ class TearingSender(Sender):
         return await super().send(every)
 
 
-def main(wanted: str, when: str) -> None:
+def main(wanted: str, when: str, defect: str = "") -> None:
     settings = load_settings(os.environ)
     configure_logs(settings.log_level, settings.log_format)
     if wanted == "defect":
         process.load_engine = defective
         process.run(settings)
+    if defect:
+        break_worker(defect)
     number, told = count(1), []
     signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
 

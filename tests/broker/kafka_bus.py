@@ -79,6 +79,20 @@ class Bus:
 
         return asyncio.run(drain())
 
+    def ends(self, topic: str) -> dict[int, int]:
+        """The offset behind the last record or marker of each partition."""
+
+        async def ask() -> dict[int, int]:
+            consumer = AIOKafkaConsumer(self.prefix + topic, bootstrap_servers=self.kafka)
+            await consumer.start()
+            try:
+                ends = await consumer.end_offsets(consumer.assignment())
+                return {place.partition: end for place, end in ends.items()}
+            finally:
+                await consumer.stop()
+
+        return asyncio.run(ask())
+
     def decided(self, group: str) -> bool:
         """Whether the group's offsets are behind the last record of every partition."""
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 from chaos_broker import FaultyKafka
-from chaos_rig import GUARANTEES, ROUNDS, ChaosWorker, Run
+from chaos_rig import ROUNDS, ChaosWorker, Run, with_both_guarantees
 from chaos_table import settle
 
 TAKE_OVER = ["assigned", "shut_out", "recovering", "recovered"]
 BATCH = ["stepped", "begun", "outputs_torn", "outputs_sent", "changes_torn", "changes_sent", "committed"]
-KILLS = 20
+KILLS = 15
 
 
 class Kills:
@@ -65,13 +65,15 @@ class Kills:
 
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("seed", range(ROUNDS))
-@pytest.mark.parametrize("guarantee", GUARANTEES)
-def test_killed(chaos_kafka: FaultyKafka, tmp_path: Path, guarantee: str, seed: int) -> None:
-    with Run(chaos_kafka.bootstrap, tmp_path, seed, guarantee) as run:
-        named = [*TAKE_OVER, *BATCH, "revoked"] + ["offsets_sent"] * (guarantee == "transactions")
-        kinds = named + ["random"] * (KILLS - len(named))
-        run.dice.shuffle(kinds)
-        kills = Kills(run, kinds)
-        kills.go()
-        settle("SIGKILL", run, kills.counts, named)
-        assert kills.counts.total() == KILLS == len(run.seconds)
+def test_killed(chaos_kafka: FaultyKafka, tmp_path: Path, seed: int) -> None:
+    def scenario(folder: Path, guarantee: str) -> None:
+        with Run(chaos_kafka.bootstrap, folder, seed, guarantee) as run:
+            named = [*TAKE_OVER, *BATCH, "revoked"] + ["offsets_sent"] * (guarantee == "transactions")
+            kinds = named + ["random"] * (KILLS - len(named))
+            run.dice.shuffle(kinds)
+            kills = Kills(run, kinds)
+            kills.go()
+            settle("SIGKILL", run, kills.counts, named)
+            assert kills.counts.total() == KILLS == len(run.seconds)
+
+    with_both_guarantees(scenario, tmp_path)
