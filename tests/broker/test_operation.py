@@ -20,7 +20,7 @@ from worker_process import WorkerProcess, wait_for
 
 from plangate.wire.topics import INPUT
 
-HELD, DYING = (str(Path(__file__).with_name(name)) for name in ("held_worker.py", "dying_worker.py"))
+HELD = str(Path(__file__).with_name("held_worker.py"))
 WINDOW = WINDOWS[1]
 
 
@@ -56,12 +56,10 @@ def site(kafka: str, tmp_path: Path) -> Iterator[Site]:
 
 
 def stopped(worker: WorkerProcess, status: int) -> dict[str, Any]:
-    """The one line that says why the worker stopped; the last, and true to its exit status."""
-    lines = [json.loads(line) for line in worker.log.read_text().splitlines()]
-    found = [line for line in lines if line["event"] == "stopped"]
-    assert found == lines[-1:], lines
-    assert found[0]["status"] == status and found[0]["reason"]
-    return found[0]
+    """The line that says why the worker stopped."""
+    line = worker.last_line()
+    assert (line["event"], line["status"]) == ("stopped", status)
+    return line
 
 
 def test_not_ready_while_recovering(site: Site) -> None:
@@ -139,20 +137,6 @@ def test_another_owner_is_told(site: Site) -> None:
         site.append(1)
         assert worker.wait() == 70
     assert stopped(worker, 70)["reason"] == "another worker has taken over a partition"
-
-
-def test_a_defect_is_told(site: Site) -> None:
-    with site.worker(DYING, "defect", "x").wait_until_ready() as worker:
-        site.append(1)
-        assert worker.wait() == 70
-    assert stopped(worker, 70)["reason"] == "a partition can't go on"
-
-
-def test_wrong_topics_are_told_once(site: Site) -> None:
-    site.bus.create_topic(INPUT, PARTITIONS, cleanup_policy="compact")
-    with site.worker() as worker:
-        assert worker.wait() == 78
-    assert "cleanup.policy is compact" in stopped(worker, 78)["detail"]
 
 
 def place_of(bus: Bus, window: str) -> TopicPartition:

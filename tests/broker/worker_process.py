@@ -80,5 +80,9 @@ class WorkerProcess:
         return self.process.wait(seconds)
 
     def last_line(self) -> dict[str, Any]:
-        """The last line of the log."""
-        return json.loads(self.log.read_text().splitlines()[-1])
+        """The last line of the log. One that says why the worker stopped is the only one, and true to the status."""
+        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
+        stopped = [line for line in lines if line["event"] == "stopped"]
+        assert not stopped or stopped == lines[-1:], lines
+        assert not stopped or (stopped[0]["status"] == self.process.poll() and stopped[0]["reason"]), stopped
+        return lines[-1]

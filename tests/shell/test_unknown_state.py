@@ -13,6 +13,7 @@ from shell_story import event, expected, span, story
 
 from plangate.shell.changelog import HEADER, ChangelogError
 from plangate.shell.metrics import Metrics
+from plangate.shell.task import InputError
 from plangate.shell.tasks import PartitionTasks
 from plangate.wire.state import VERSION, StateError, StateVersionError
 
@@ -179,3 +180,15 @@ def test_partitions_that_wait_for_each_other_all_go_on() -> None:
     assert [out for out in bus.outputs() if out.key in (b"w0", b"w1", b"w2")]
     bus.logs[TopicPartition(SOURCE, 1)].clear()
     assert {out.key for out in expected(bus)} <= {out.key for out in bus.outputs()}
+
+
+def test_an_input_topic_made_anew_is_seen_by_windows_that_were_kept_over_a_rebalance() -> None:
+    """Their offsets count, not those of the time when they were read."""
+    bus = Bus()
+    story(bus, 12)
+    first = Worker(bus)
+    asyncio.run(first.run())
+    bus.logs[INPUT].clear()
+    bus.offsets.clear()  # Kafka forgets them with the topic
+    with pytest.raises(InputError, match="emptied or made anew"):
+        asyncio.run(Worker(bus, known=first.task.store).run())

@@ -21,7 +21,7 @@ SLICE_SECONDS = 0.02
 class WindowStore:
     """Windows by id and what writes their changes. `end` is the changelog's end as this store knows it.
 
-    `resume_after` is the largest input offset that any window had seen at recovery: records after it can't be repeats.
+    `resume_after`: the largest input offset that any window had seen at the take-over; what comes after is no repeat.
     """
 
     windows: dict[str, Window]
@@ -70,6 +70,7 @@ class Recovery:
             first = (await self.consumer.beginning_offsets([self.source]))[self.source]
             self.bounds = first, (await self.consumer.end_offsets([self.source]))[self.source]
             if known is not None and known.end == end:
+                known.resume_after = _last_offset(known.windows)
                 return known
             reader = await self._read(end)
         finally:
@@ -86,9 +87,7 @@ class Recovery:
                 await asyncio.sleep(0)
                 pause = monotonic() + SLICE_SECONDS
         writer = ChangelogWriter(self.new_epoch(), stale)
-        return WindowStore(
-            windows, writer, end, max((window.head.last_offset for window in windows.values()), default=-1)
-        )
+        return WindowStore(windows, writer, end, _last_offset(windows))
 
     async def _read(self, end: int) -> ChangelogReader:
         consumer, place, reader = self.consumer, self.changelog, ChangelogReader(self.assemble)
@@ -103,6 +102,10 @@ class Recovery:
                 self.progress()
             await asyncio.sleep(0)
         return reader
+
+
+def _last_offset(windows: Mapping[str, Window]) -> int:
+    return max((window.head.last_offset for window in windows.values()), default=-1)
 
 
 def touched(windows: Mapping[str, Window], keys: Iterable[bytes | None], since: int) -> list[tuple[str, Window]]:
