@@ -50,7 +50,7 @@ test: test-quick ## All tests; those that need Docker only where an engine answe
 	else echo "CONTAINER TESTS NOT RUN: $$why"; fi
 
 test-quick: install ## The tests that need no Docker
-	$(PYTEST) tests -m "not container" --junitxml=$(RESULTS)/quick.xml $(ARGS)
+	$(PYTEST) tests -m "not container and not fuzz" --junitxml=$(RESULTS)/quick.xml $(ARGS)
 
 test-containers: install ## The tests against a real Kafka in a container; needs Docker
 	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)

@@ -50,6 +50,30 @@ class Maker:
             made[field.encode_name] = FIXED[field.encode_name] if fixed else self.value(field.type, field.encode_name)
         return made
 
+    def remade(self, kind: Any, node: Any, name: str = "") -> Any:
+        """The node with one thing in it, at any depth, made anew as its type allows."""
+        dice = self.dice
+        assert dice is not None
+        match kind:
+            case inspect.UnionType(types=types):
+                wanted = {dict: inspect.StructType, list: inspect.ListType}.get(type(node), object)
+                fitting = [t for t in types if isinstance(t, wanted) and not isinstance(t, inspect.NoneType)]
+                return self.remade(dice.choice(fitting), node, name) if fitting else self.value(kind, name)
+            case inspect.ListType(item_type=item) if isinstance(node, list) and node and dice.random() < 0.8:
+                at = dice.randrange(len(node))
+                if dice.random() < 0.3:
+                    node.insert(at, self.value(item, name))
+                else:
+                    node[at] = self.remade(item, node[at], name)
+                return node
+            case inspect.StructType(fields=declared) if isinstance(node, dict):
+                field = dice.choice(declared)
+                name, known = field.encode_name, node.get(field.encode_name)
+                deeper = isinstance(known, dict | list) and dice.random() < 0.8
+                node[name] = self.remade(field.type, known, name) if deeper else self.value(field.type, name)
+                return node
+        return self.value(kind, name)
+
     def value(self, kind: Any, name: str) -> Any:
         match kind:
             case inspect.UnionType(types=types):
