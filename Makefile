@@ -10,7 +10,7 @@ ARGS    ?=
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo bench test test-quick test-containers chaos sim sim-long lint format schemas lock clean
+.PHONY: help install demo bench test test-quick test-containers fuzz chaos sim sim-long lint format schemas lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ test-quick: install ## The tests that need no Docker
 
 test-containers: install ## The tests against a real Kafka in a container; needs Docker
 	$(PYTEST) tests -m container --junitxml=$(RESULTS)/container.xml $(ARGS)
+
+fuzz: install ## Fuzz the decoder and the engine for FUZZ_SECONDS (60), then look for a planted defect
+	$(PYTEST) tests/fuzz -m fuzz -s --junitxml=$(RESULTS)/fuzz.xml $(ARGS)
 
 sim: install ## Simulate 3,000 seeds of faults, break the gate on purpose, print what was found; ARGS=SEED shows one seed
 	$(BIN)/python -m tests.sim --mutants $(ARGS)

@@ -75,10 +75,8 @@ def main() -> None:
         "-max_len=16384", "-len_control=0", "-mutate_depth=2", "-timeout=60",
         "-rss_limit_mb=2048", f"-artifact_prefix={folder}{os.sep}", "-print_final_stats=1",
     ]  # fmt: skip
-    structured = (
-        {} if given.blind else {"custom_mutator": lambda data, size, seed: mutate(data, size, seed, atheris.Mutate)}
-    )
-    atheris.Setup(arguments, one, **structured)
+    mutator = None if given.blind else lambda data, size, seed: mutate(data, size, seed, atheris.Mutate)
+    atheris.Setup(arguments, one, **({"custom_mutator": mutator} if mutator else {}))
     atheris.Fuzz()
 
 
