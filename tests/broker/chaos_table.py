@@ -20,7 +20,7 @@ def settle(what: str, run: Run, faults: Counter[str], wanted: Iterable[str] = ()
     """End the run, judge it, add its row, and assert that its faults happened and that nothing is wrong.
 
     Repeats: with transactions none but those of `unmarked` transactions, which the broker itself broke (see
-    `FaultyKafka`), and only with such may answers be lost: after it had committed them. Else bounded by the batches
+    `FaultyKafka`), and only with such may answers be lost. Else bounded by the batches
     that were in flight when a partition was taken over.
     """
     verdict = run.finish()
