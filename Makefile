@@ -39,8 +39,14 @@ $(VENV)/.project: pyproject.toml $(VENV)/.lock
 demo: install ## Broker, worker and three proposers on one screen; needs no Docker
 	$(BIN)/plangate demo $(ARGS)
 
-bench: install ## Measure against the peers, here and now: make bench ARGS="core memory" for some, ARGS=--tiny for a look
+bench: install build/bench-venv/.lock ## Measure against the peers, here and now: make bench ARGS="core memory" for some, ARGS=--tiny for a look
 	$(BIN)/python -m bench $(ARGS)
+
+# Quix Streams, a peer, needs libraries that the product does not.
+build/bench-venv/.lock: requirements/bench.txt $(VENV)/.python
+	$(BIN)/python -m venv --clear build/bench-venv
+	build/bench-venv/bin/python -m pip install -q --require-hashes -r requirements/bench.txt
+	@touch $@
 
 load: ## Load test in containers: report in build/load; ARGS="--action 60:add -- --rate 300" and the like. Needs Docker
 	$(PYTHON) deploy/load/run.py $(ARGS)

@@ -16,6 +16,7 @@ SECTIONS = {
     "planner": "bench.planner",
     "append": "bench.append",
     "memory": "bench.memory",
+    "worker": "bench.worker",
 }
 
 
