@@ -123,6 +123,7 @@ class Run:
                 while self.ledger.unanswered:
                     self._news.clear()
                     await self._news.wait()
+                    await asyncio.sleep(0.05)  # the account is gone through for many answers at once
         self.lag_at_end = await self._bus.lag()
         for outgoing in self.fleet.close():
             await self._bus.send(outgoing.window_id, outgoing.value, lambda _: None)
