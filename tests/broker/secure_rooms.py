@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from acl_probes import Probes
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from kafka_events import write_keyring
 from secure_broker import SecureKafka
-from worker_process import WorkerProcess
+from worker_process import WorkerProcess, wait_for
 
 from plangate.shell.settings import Settings
 from plangate.shell.topics import wanted_topics
@@ -70,3 +71,14 @@ class Room:
                 await consumer.stop()
 
         return asyncio.run(ask())
+
+    def wait_for_coordinators(self) -> None:
+        """The broker makes the topics of groups and transactions when they are first asked for."""
+
+        async def found(admin: AIOKafkaAdminClient) -> bool:
+            probes, name = Probes(admin), self.prefix + "warm-up"
+            asked = [await probe([name]) for probe in (probes.find_group, probes.find_transaction)]
+            asked.append(await probes.join_group([name]))
+            return [answer[name] for answer in asked] == ["NoError", "NoError", "UnknownMemberIdError"]
+
+        wait_for(lambda: self.as_admin(found))

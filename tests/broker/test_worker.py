@@ -167,4 +167,7 @@ def test_wrong_topics_are_told(rig: Rig, topic: str, partitions: int, settings: 
 def test_missing_topics_are_told_where_they_are_not_to_be_created(rig: Rig) -> None:
     with rig.worker(create_topics=False) as worker:
         assert worker.wait() == 78
-    assert f"{rig.bus.prefix}audit-log: missing, and create_topics is off" in worker.last_line()["detail"]
+    assert (
+        f"{rig.bus.prefix}audit-log: missing, or not shown to this user; create_topics is off"
+        in worker.last_line()["detail"]
+    )

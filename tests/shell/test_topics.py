@@ -51,4 +51,6 @@ def test_faults_say_what_is_and_what_must_be() -> None:
     assert all_faults("team.window-status", found(cleanup_policy="delete")) == [
         "team.window-status: cleanup.policy is delete, must be compact"
     ]
-    assert all_faults("team.dead-letters", None) == ["team.dead-letters: missing, and create_topics is off"]
+    assert all_faults("team.dead-letters", None) == [
+        "team.dead-letters: missing, or not shown to this user; create_topics is off"
+    ]

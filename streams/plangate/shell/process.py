@@ -179,6 +179,7 @@ class Worker:
             await asyncio.sleep(min(LAG_SECONDS, self._settings.stall_seconds / 5))
             ready = [task for task in tasks.tasks if task.ready]
             if not ready:
+                await self._app.consumer.check()
                 continue
             try:
                 asked = self._app.consumer.waiting([task.partition for task in ready])

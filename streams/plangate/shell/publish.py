@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.errors import UnknownError, UnsupportedVersionError
+from aiokafka.errors import IllegalOperation, UnknownError, UnsupportedVersionError
 
 from plangate.shell.changelog import Change
-from plangate.shell.sender import Message, Producer, Sender, Sent
+from plangate.shell.sender import Message, Producer, Sender, Sent, cause_of
 from plangate.wire.engine import Out
 
 # Told what has just been done. Taking over: assigned, shut_out (the owner before), recovering (again and again),
@@ -80,7 +80,10 @@ class TransactionalPublisher:
         probe("begun")
         sent = await self._sender.send(_outputs(names, outputs))
         probe("outputs_sent")
-        written = await self._sender.send(_changes(names, changes))
+        try:
+            written = await self._sender.send(_changes(names, changes))
+        except IllegalOperation as error:
+            raise await cause_of(error, sent) from None
         await asyncio.gather(*sent, *written)
         probe("changes_sent")
         source = TopicPartition(names.source, names.partition)

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from aiokafka.errors import IllegalOperation
 from aiokafka.partitioner import DefaultPartitioner
 
 # One record batch on its way: its first offset and how many records it has.
@@ -32,6 +33,14 @@ class Producer(Protocol):
     async def begin_transaction(self) -> None: ...
     async def send_offsets_to_transaction(self, offsets: Any, group_id: str) -> None: ...
     async def commit_transaction(self) -> None: ...
+
+
+async def cause_of(error: BaseException, sent: Iterable[Sent]) -> BaseException:
+    """What ended a transaction, where `error` only says that it has: a batch sent before got the broker's answer."""
+    results = await asyncio.gather(*sent, return_exceptions=True)
+    if isinstance(error, IllegalOperation):
+        return next((result for result in results if isinstance(result, BaseException)), error)
+    return error
 
 
 class Sender:
@@ -68,9 +77,8 @@ class Sender:
                         raise ValueError("a record does not fit into an empty batch")
             for place, batch in open_batches.items():
                 futures.append(await self._hand_over(batch, place))
-        except BaseException:
-            await asyncio.gather(*futures, return_exceptions=True)
-            raise
+        except BaseException as error:
+            raise await cause_of(error, futures) from None
         return futures
 
     async def _hand_over(self, batch: Any, place: tuple[str, int]) -> Sent:

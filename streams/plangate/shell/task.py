@@ -236,6 +236,8 @@ class PartitionTask:
             next_offset=self.expected,
             seconds=round(seconds, 3),
         )
+        if any(map(self._deps.engine.unkeyed, store.windows.values())):
+            logger.warning("redaction_without_key", partition=partition)
         await source.seek(partition, self.expected)
         self.touch()
         self.ready = not self._stopping
@@ -286,4 +288,8 @@ class PartitionTask:
     def _decide(self, store: WindowStore, record: Fetched) -> list[Out]:
         deps = self._deps
         source = Record(deps.topic, self.partition, record.offset, record.key, record.value, record.headers)
-        return deps.engine.process(store.windows, source)
+        unkeyed = deps.engine.unkeyed_policies
+        outs = deps.engine.process(store.windows, source)
+        if deps.engine.unkeyed_policies > unkeyed:
+            logger.warning("redaction_without_key", partition=self.partition, offset=record.offset)
+        return outs

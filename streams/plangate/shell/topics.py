@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
+from aiokafka.errors import for_code
 
 from plangate.core.records import FRAME_BYTES
 from plangate.shell.clients import MAX_MESSAGE_BYTES, MAX_RECORD_BYTES, SEND_BATCH_BYTES
@@ -78,7 +79,7 @@ def wanted_topics(
 def faults(wanted: Wanted, found: Found | None) -> list[str]:
     """What is wrong with a topic, in words; nothing if all is well."""
     if found is None:
-        return [f"{wanted.name}: missing, and create_topics is off"]
+        return [f"{wanted.name}: missing, or not shown to this user; create_topics is off"]
     wrong = []
     if wanted.partitions is not None and found.partitions != wanted.partitions:
         wrong.append(f"{wanted.name}: {found.partitions} partitions, must be {wanted.partitions} like the input topic")
@@ -120,7 +121,9 @@ async def _create(admin: AIOKafkaAdminClient, topics: Sequence[Wanted], partitio
     refused = [entry for entry in answer.topic_errors if entry[1] not in (0, _EXISTS)]
     if refused:
         raise TopicError(
-            "; ".join(f"{entry[0]}: the broker refused to create it (error {entry[1]})" for entry in refused)
+            "; ".join(
+                f"{entry[0]}: the broker refused to create it ({for_code(entry[1]).__name__})" for entry in refused
+            )
         )
 
 
@@ -139,7 +142,7 @@ async def _describe(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[st
     listed: list[dict[str, Any]] = await admin.describe_topics([name for name in names if name in present])
     for topic in listed:
         if topic["error_code"] not in (0, _UNKNOWN):
-            raise TopicError(f"{topic['topic']}: the broker does not show it (error {topic['error_code']})")
+            raise TopicError(f"{topic['topic']}: the broker does not show it ({_error(topic['error_code'])})")
     counts = {topic["topic"]: len(topic["partitions"]) for topic in listed if topic["error_code"] == 0}
     if not counts:
         return {}
@@ -150,5 +153,10 @@ async def _describe(admin: AIOKafkaAdminClient, names: Sequence[str]) -> dict[st
             if code == 0:
                 found[name] = Found(counts[name], {entry[0]: entry[1] for entry in entries})
             elif code != _UNKNOWN:
-                raise TopicError(f"{name}: the broker does not tell its settings (error {code})")
+                raise TopicError(f"{name}: the broker does not tell its settings ({_error(code)})")
     return found
+
+
+def _error(code: int) -> str:
+    name: str = for_code(code).__name__
+    return name

@@ -44,6 +44,12 @@ class Engine:
         self.policy = policy or Policy()
         self.keyring = keyring or Keyring()
         self.redaction_key = redaction_key
+        #: policies taken that ask for hashed ids where there is no key to hash them with
+        self.unkeyed_policies = 0
+
+    def unkeyed(self, window: Window) -> bool:
+        """Whether a window's hashed ids can be recomputed by anybody, for no key was configured."""
+        return window.policy.id_redaction == "hmac" and self.redaction_key == DEFAULT_REDACTION_KEY
 
     def process(self, windows: dict[str, Window], record: Record) -> list[Out]:
         """Apply one record in place and give what must be published for it, in order. A null value is nothing."""
@@ -68,13 +74,15 @@ class Engine:
             window = Window(event.window_id, self.policy)
         elif len(record.value or b"") > window.policy.limits.record_bytes and not isinstance(event, PolicySet):
             return [self.dead_letter(record, "too_large", None)]
-        source = Source(record.partition, record.offset)
+        source, policy = Source(record.partition, record.offset), window.policy
         outputs = step(window, event, source, signature, self.policy)
         if isinstance(outputs, Rejection):
             return [self.dead_letter(record, outputs.reason, outputs.path)]
         if not fresh or not _blank(window):
             window.head.last_offset = record.offset
             windows[event.window_id] = window
+        if window.policy is not policy and self.unkeyed(window):
+            self.unkeyed_policies += 1
         trace = _trace(record.headers)
         coordinates = f"{record.topic}/{record.partition}/{record.offset}"
         outs: list[Out] = []

@@ -30,18 +30,21 @@ class Keyring:
 
     def verify(self, topic: str, value: bytes, headers: Sequence[tuple[str, bytes]]) -> Signature:
         """Who signed, if anybody did. Never raises: a wrong signature is a fact about the record, not an error."""
-        given = {name: content for name, content in headers if name in (KEY_ID, SIGNATURE)}
-        if not given:
+        given = [(name, content) for name, content in headers if name in (KEY_ID, SIGNATURE)]
+        found = dict(given)
+        if len(found) < len(given):  # two of a name: readers could take either, so it stands for neither
+            return Signature(wrong=True)
+        if len(found) < 2:  # no signature, or nobody's
             return UNSIGNED
         try:
-            key_id = bytes(given.get(KEY_ID) or b"").decode("utf-8")
+            held = self.keys.get(bytes(found[KEY_ID] or b"").decode("utf-8"))
         except UnicodeError:
-            key_id = ""
-        held = self.keys.get(key_id)
-        if held is None or SIGNATURE not in given:
-            return UNSIGNED if SIGNATURE in given or KEY_ID in given and held is None else Signature(wrong=True)
+            held = None
+        if held is None:
+            return UNSIGNED
+        key_id = bytes(found[KEY_ID]).decode()
         try:
-            held[1].verify(signature_bytes(given[SIGNATURE]), signed_bytes(topic, value))
+            held[1].verify(signature_bytes(found[SIGNATURE]), signed_bytes(topic, value))
         except (InvalidSignature, ValueError):
             return Signature(wrong=True)
         return Signature(held[0], key_id)

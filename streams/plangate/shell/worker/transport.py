@@ -140,6 +140,16 @@ class Consumer(driver.Consumer):
         except _GROUP_MOVED_ON:
             raise NotAssigned from None
 
+    async def check(self) -> None:
+        """Raise what keeps us out of the group: the client tells only those who fetch, and so far nobody does."""
+
+        async def check(consumer: aiokafka.AIOKafkaConsumer) -> None:
+            if not consumer.assignment():
+                await consumer.getmany()
+
+        if self._thread._consumer is not None:
+            await self._thread.run_in_thread(check)
+
     async def waiting(self, partitions: Iterable[int]) -> dict[int, int]:
         """Records in the log that were not fetched yet, for each partition that is ours."""
 
