@@ -90,9 +90,8 @@ def test_the_worker_decides_and_stops_where_it_lacks_a_right(room: Room) -> None
     forged = {**pin, "span_id": "b", "authority_seq": 2}
     before = room.ends()
     for guarantee in ("transactions", "acknowledgements"):
+        produce(room, "agent", [item(WINDOW, forged)])
         with room.worker(guarantee=guarantee) as worker:
-            worker.wait_until_ready()
-            produce(room, "agent", [item(WINDOW, forged)])
             assert status_of(worker) == (78, DENIED, f"no right on topic {room.prefix}window-alerts"), guarantee
     after = room.ends()
     assert [topic for topic in after if topic not in (INPUT, "plan-decisions") and after[topic] != before[topic]] == []

@@ -51,11 +51,16 @@ class Site:
         self.worker._metrics = self.metrics
         self.answer: Any = {}
         self.asked = 0
-        self.worker._app = SimpleNamespace(consumer=SimpleNamespace(waiting=self._waiting))  # type: ignore[assignment]
+        self.checked = 0
+        consumer = SimpleNamespace(waiting=self._waiting, check=self._check)
+        self.worker._app = SimpleNamespace(consumer=consumer)  # type: ignore[assignment]
 
     def _make(self, partition: int, known: Any) -> Any:
         self.made.append(Worker(self.bus, metrics=self.metrics, known=known))
         return self.made[-1].task, self.made[-1].publisher
+
+    async def _check(self) -> None:
+        self.checked += 1
 
     async def _waiting(self, partitions: list[int]) -> dict[int, int]:
         self.asked += 1
@@ -170,15 +175,15 @@ def test_only_an_idle_partition_with_nothing_in_its_log_gets_on(
     asyncio.run(scenario(Site(Bus(), stall_seconds=0.01)))
 
 
-def test_the_watch_asks_nobody_while_nothing_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
-    """At the start there is no consumer yet; asking for it then ended the watch for good."""
+def test_the_watch_asks_only_what_keeps_us_out_while_nothing_is_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the start there are no partitions yet; asking for them then ended the watch for good."""
     monkeypatch.setattr(process, "LAG_SECONDS", 0.0)
 
     async def scenario(site: Site) -> None:
         watch = asyncio.create_task(site.worker._watch_log(site.tasks))
         for _ in range(20):
             await asyncio.sleep(0)
-        assert site.asked == 0 and not watch.done()
+        assert site.asked == 0 and site.checked > 0 and not watch.done()
         watch.cancel()
 
     asyncio.run(scenario(Site(Bus())))

@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from aiokafka import TopicPartition
-from aiokafka.errors import IllegalOperation, UnknownError, UnsupportedVersionError
+from aiokafka.errors import UnknownError, UnsupportedVersionError
 
 from plangate.shell.changelog import Change
-from plangate.shell.sender import Message, Producer, Sender, Sent, cause_of
+from plangate.shell.sender import CONSEQUENCES, Message, Producer, Sender, Sent, cause_of
 from plangate.wire.engine import Out
 
 # Told what has just been done. Taking over: assigned, shut_out (the owner before), recovering (again and again),
@@ -80,11 +80,12 @@ class TransactionalPublisher:
         probe("begun")
         sent = await self._sender.send(_outputs(names, outputs))
         probe("outputs_sent")
+        written: list[Sent] = []
         try:
             written = await self._sender.send(_changes(names, changes))
-        except IllegalOperation as error:
-            raise await cause_of(error, sent) from None
-        await asyncio.gather(*sent, *written)
+            await asyncio.gather(*sent, *written)
+        except CONSEQUENCES as error:
+            raise await cause_of(error, [*sent, *written]) from None
         probe("changes_sent")
         source = TopicPartition(names.source, names.partition)
         await self._producer.send_offsets_to_transaction({source: next_offset}, names.group_id)

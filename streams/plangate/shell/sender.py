@@ -5,7 +5,7 @@ import time
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from aiokafka.errors import IllegalOperation
+from aiokafka.errors import IllegalOperation, InvalidTxnState
 from aiokafka.partitioner import DefaultPartitioner
 
 # One record batch on its way: its first offset and how many records it has.
@@ -35,12 +35,17 @@ class Producer(Protocol):
     async def commit_transaction(self) -> None: ...
 
 
+# What is said of a batch because another one of its transaction failed.
+CONSEQUENCES = (IllegalOperation, InvalidTxnState)
+
+
 async def cause_of(error: BaseException, sent: Iterable[Sent]) -> BaseException:
     """What ended a transaction, where `error` only says that it has: a batch sent before got the broker's answer."""
     results = await asyncio.gather(*sent, return_exceptions=True)
-    if isinstance(error, IllegalOperation):
-        return next((result for result in results if isinstance(result, BaseException)), error)
-    return error
+    if not isinstance(error, CONSEQUENCES):
+        return error
+    found = [result for result in results if isinstance(result, BaseException)]
+    return next((result for result in found if not isinstance(result, CONSEQUENCES)), error)
 
 
 class Sender:
