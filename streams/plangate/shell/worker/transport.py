@@ -25,6 +25,7 @@ from aiokafka.errors import (
     OffsetOutOfRangeError,
     RebalanceInProgressError,
     UnknownMemberIdError,
+    UnknownTopicOrPartitionError,
 )
 from faust.transport.drivers import aiokafka as driver
 
@@ -41,6 +42,21 @@ _GROUP_MOVED_ON = (
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
+
+
+class Assignor(StickyPartitionAssignor):
+    """Sticky, but never shares out partitions that it doesn't know of.
+
+    A leader that rejoins while the broker comes back may have no metadata of the input topic. The stock one gives
+    nobody anything, and looks again in five minutes. The error ends this worker; the group makes another its leader.
+    """
+
+    @classmethod
+    def assign(cls, cluster: Any, members: Any) -> Any:
+        topics = {topic for metadata in members.values() for topic in metadata.subscription}
+        if not all(map(cluster.partitions_for_topic, topics)):
+            raise UnknownTopicOrPartitionError
+        return super().assign(cluster, members)
 
 
 class ConsumerThread(driver.AIOKafkaConsumerThread):
@@ -60,7 +76,7 @@ class ConsumerThread(driver.AIOKafkaConsumerThread):
 
     def _create_worker_consumer(self, transport: Any) -> aiokafka.AIOKafkaConsumer:
         accept_any_header_name()
-        return group_consumer(self.app.settings, StickyPartitionAssignor)
+        return group_consumer(self.app.settings, Assignor)
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
         await super().on_partitions_revoked(revoked)
