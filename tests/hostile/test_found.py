@@ -12,6 +12,8 @@ import pytest
 from aiokafka.record.default_records import _DefaultRecordBatchBuilderPy
 from wirekit import KEYS, Bench, Json, raw
 
+from plangate.core import plan as plans
+from plangate.core.plan import citations
 from plangate.core.policy import Limits, Policy
 from plangate.core.records import FRAME_BYTES
 from plangate.shell.clients import MAX_RECORD_BYTES
@@ -149,18 +151,27 @@ def test_output_topics_must_hold_the_largest_answer() -> None:
         assert len(small) == (topic.name != "window-events")
 
 
-def test_citations_of_one_span_in_many_entries_have_the_limit_of_one() -> None:
-    """They were merged without end, each merge copying all before it: one plan held its partition for minutes."""
+@pytest.mark.parametrize("entries", [50, 200])
+def test_citations_of_one_span_in_many_entries_are_merged_at_once(
+    entries: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each merge copied all before it, so the work grew with the square of the entries."""
+    looked_at = 0
+
+    def counted(items: Any) -> dict[str, float | None]:
+        nonlocal looked_at
+        looked_at += len(items or ())
+        return citations(items)
+
+    monkeypatch.setattr(plans, "citations", counted)
     bench = Bench()
     generation = windowful(bench, ["a", "b"])
     many = [
-        {"span_id": "a", "relevance": 1, "cited_dependencies": [f"d{n}-{i}" for i in range(20)]} for n in range(6)
+        {"span_id": "a", "relevance": 1, "cited_dependencies": [f"d{n}-{i}" for i in range(20)]} for n in range(entries)
     ]  # fmt: skip
     (refused, *_) = bench.send(plan(generation, many))
-    assert (refused["reasons"], refused["invalid_paths"]) == (["invalid_plan"], ["entries[3].cited_dependencies"])
-    same = [{"span_id": "a", "relevance": 1, "cited_dependencies": [f"d{i}" for i in range(64)]}] * 6
-    (refused, *_) = bench.send(plan(generation, same) | {"plan_id": "q"})
     assert refused["reasons"] == ["no_effect", "orphans"]
+    assert len(refused["orphans"][0]["broken"]) == looked_at == 20 * entries
 
 
 def test_blocked_budgets_are_not_remembered_without_end() -> None:

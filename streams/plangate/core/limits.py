@@ -9,7 +9,6 @@ from msgspec import Struct
 
 from .events import (
     BudgetRequested,
-    Citation,
     Event,
     MalformedPlan,
     ObservedEntry,
@@ -42,21 +41,8 @@ _JUDGED_LATER = frozenset(
 
 
 def plan_paths(plan: PlanProposed, limits: Limits) -> list[str]:
-    """Field paths at which a plan exceeds ``limits``; ``dependencies`` holds for all entries of a span together."""
-    paths = set() if limits == _DEFAULT else set(_paths(plan, limits))
-    return sorted(paths.union(_merged_paths(plan, limits.dependencies)))
-
-
-def _merged_paths(plan: PlanProposed, most: int) -> Iterator[str]:
-    if len({entry.span_id for entry in plan.entries}) == len(plan.entries):
-        return
-    cited: dict[str, set[str]] = {}
-    for i, entry in enumerate(plan.entries):
-        merged = cited.setdefault(entry.span_id, set())
-        if len(merged) <= most:
-            merged.update(c.span_id if isinstance(c, Citation) else c for c in entry.cited_dependencies or ())
-            if len(merged) > most:
-                yield f"entries[{i}].cited_dependencies"
+    """Field paths at which a plan exceeds ``limits``."""
+    return [] if limits == _DEFAULT else sorted(set(_paths(plan, limits)))
 
 
 def event_path(event: Event, limits: Limits) -> str | None:

@@ -42,26 +42,37 @@ def _larger(one: float | None, other: float | None) -> float | None:
     return None if one is None or other is None else max(one, other)
 
 
-def _merged(one: PlanEntry, other: PlanEntry) -> PlanEntry:
-    """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support."""
-    cited = None
-    if one.cited_dependencies is not None and other.cited_dependencies is not None:
-        both = citations([*one.cited_dependencies, *other.cited_dependencies])  # never more than the limit of one entry
-        cited = [key if support is None else Citation(key, support) for key, support in both.items()]
-    return PlanEntry(one.span_id, min(one.relevance, other.relevance), "keep", cited)
+def _merged(entries: list[PlanEntry]) -> PlanEntry:
+    """One disposition twice: unknown provenance, the smaller relevance, missing support, else the larger support.
+
+    All entries of a span at once: merged one by one, the work would grow with the square of their number.
+    """
+    cited: list[str | Citation] | None = []
+    for entry in entries:
+        if entry.cited_dependencies is None:
+            cited = None
+            break
+        cited += entry.cited_dependencies
+    if cited is not None:
+        cited = [key if support is None else Citation(key, support) for key, support in citations(cited).items()]
+    return PlanEntry(entries[0].span_id, min(entry.relevance for entry in entries), "keep", cited)
 
 
 def read_plan(window: Window, event: PlanProposed, policy: Policy) -> Plan | None:
     """The plan against the live window, or None where a span has two dispositions: its fate would depend on order."""
     threshold = policy.keep_threshold if event.keep_threshold is None else event.keep_threshold
     keeps: dict[str, PlanEntry] = {}
+    repeated: dict[str, list[PlanEntry]] = {}
     going: list[PlanEntry] = []
     for entry in event.entries:
         if entry.relevance < threshold if entry.disposition is None else entry.disposition != "keep":
             going.append(entry)
+        elif entry.span_id in keeps:
+            repeated.setdefault(entry.span_id, [keeps[entry.span_id]]).append(entry)
         else:
-            key = entry.span_id
-            keeps[key] = entry if key not in keeps else _merged(keeps[key], entry)
+            keeps[entry.span_id] = entry
+    for key, entries in repeated.items():
+        keeps[key] = _merged(entries)
     fates = {entry.span_id: entry.disposition or "evict" for entry in going}
     if not keeps.keys().isdisjoint(fates):
         return None
