@@ -31,7 +31,7 @@ def _log_error_text(watch: Watch, value: bytes, headers: Any) -> None:
     try:
         msgspec.json.decode(value, type=int | event_types()[0])  # type: ignore[call-overload]
     except msgspec.MsgspecError as error:
-        logging.getLogger("plangate").warning("bad record: %s", error)
+        logging.getLogger("plangate").warning("bad record: %s", str(error))  # as text: of errors our logs give the name
 
 
 def _keep_rationale(watch: Watch, value: bytes, headers: Any) -> None:
