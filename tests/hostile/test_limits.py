@@ -142,6 +142,23 @@ def test_a_generation_takes_so_many_proposals(over: int) -> None:
     )
 
 
+def test_the_answers_of_a_generation_have_so_many_bytes() -> None:
+    made = Bench(Engine(Policy(limits=Limits(answer_bytes=65_536, record_bytes=65_536))))
+    made.send({"type": "span_appended", "window_id": "w", "spans": [
+        SPAN | {"span_id": i, "depends_on": ["d0"]} for i in ids(200)]})  # fmt: skip
+    plan = proposed([entry(0) | {"span_id": "d0", "disposition": "evict"}], window_generation=1)
+    told = [made.send(plan | {"plan_id": str(i)})[0] for i in range(20)]
+    size, before = 0, 0
+    for answer, held in zip(told, made.windows["w"].decisions.values(), strict=True):
+        assert (answer["reasons"] == ["too_many_proposals"]) == (size >= 65_536)
+        before += size < 65_536
+        size += len(held.value)
+    assert 1 < before < 20
+    assert made.send(plan | {"plan_id": "0"})[0] == told[0]  # what was decided stays remembered
+    made.send(appended(span_id="new"))
+    assert made.send(plan | {"plan_id": "later", "window_generation": 2})[0]["reasons"] == ["orphans"]
+
+
 @pytest.mark.parametrize("over", [-1, 0, 1])
 def test_so_many_event_ids_are_remembered(over: int) -> None:
     made = Bench(Engine(Policy(limits=Limits(event_ids_remembered=3))))
@@ -178,4 +195,5 @@ def test_so_many_escalations_stay_open(over: int) -> None:
 def test_each_limit_is_tried() -> None:
     tried = {limit for limit, _ in (*EVENTS, *PLANS)}
     others = {"live_spans", "record_bytes", "event_ids_remembered", "artifacts_remembered", "open_escalations"}
+    others.add("answer_bytes")
     assert tried | others == set(Limits.__struct_fields__)

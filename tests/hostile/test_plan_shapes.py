@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from types import FrameType
 from typing import Any
 
 import pytest
+from lines_run import lines
 from wirekit import Bench, Json
 
 #: the most entries that a plan may have
@@ -62,24 +62,6 @@ def proposal(goes: Callable[[int, int], bool], n: int, generation: int, amendabl
     ]  # fmt: skip
     return {"type": "plan_proposed", "window_id": "w", "plan_id": "p", "window_generation": generation,
             "entries": entries, "amendable": amendable}  # fmt: skip
-
-
-def lines(call: Callable[[], Any]) -> int:
-    """How many lines of Python a call runs."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        call()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def growth(cost: Callable[[int], int]) -> list[float]:

@@ -9,7 +9,7 @@ from .context import Context
 from .events import MalformedPlan, PlanProposed
 from .judge import judge
 from .limits import plan_paths
-from .memory import recall
+from .memory import recall, too_many
 from .pending import lapse
 from .plan import Plan, citations, read_plan
 from .publish import publish
@@ -44,7 +44,7 @@ def propose(ctx: Context, plan: PlanProposed | MalformedPlan) -> None:
 def decide(ctx: Context, plan: PlanProposed | MalformedPlan) -> PlanAccepted | PlanDeferred | PlanRefused:
     """The answer to a proposal, without publishing or applying it: only counts what a deferral counts."""
     window, head, policy = ctx.window, ctx.window.head, ctx.policy
-    if head.seen and head.proposals >= policy.proposals_per_generation:
+    if head.seen and too_many(window, policy):
         return refuse(ctx, plan, ["too_many_proposals"])
     if head.closed:
         return refuse(ctx, plan, ["window_closed"])

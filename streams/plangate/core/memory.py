@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
+
 from .context import Context
+from .policy import Policy
 from .records import Decision, PlanRefused, Repeated, fit
 from .state import Decided, Tracked
 from .window import Window
@@ -32,6 +35,17 @@ def record(ctx: Context, decision: Decision) -> bytes:
             break
         del window.decisions[key]
     return value
+
+
+def too_many(window: Window, policy: Policy) -> bool:
+    """Whether this generation has as many proposals, or answers of as many bytes, as the policy allows."""
+    head, most = window.head, policy.limits.answer_bytes
+    if head.proposals >= policy.proposals_per_generation:
+        return True
+    if head.proposals * policy.limits.record_bytes < most:
+        return False  # not even if each answer filled its record
+    of_generation = takewhile(lambda held: held.generation == head.generation, reversed(window.decisions.values()))
+    return sum(len(held.value) for held in of_generation) >= most
 
 
 def seen_before(window: Window, event_id: str | None, *, signed: bool) -> bool:

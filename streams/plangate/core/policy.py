@@ -32,6 +32,8 @@ class Limits(Struct, frozen=True, forbid_unknown_fields=False):
     integer: Annotated[int, Meta(ge=1, le=INTEGER_BOUND)] = INTEGER_BOUND
     #: one record must pass the broker, inputs and outputs alike
     record_bytes: Annotated[int, Meta(ge=65_536, le=8_388_608)] = 8_388_608
+    #: all decisions of a generation are remembered whole; when they have so many bytes, further proposals are too many
+    answer_bytes: Annotated[int, Meta(ge=65_536, le=1_073_741_824)] = 67_108_864
     #: repeated event_ids are recognised within this many; older ones are forgotten
     event_ids_remembered: Annotated[int, Meta(ge=0, le=65_536)] = 1_024
     #: artifacts of a window whose newest cost reports are kept for comparison
